@@ -1,0 +1,140 @@
+"""Numbers read off trained matrices and attention, by the three relations of two words:
+same word, same topic (but another word), different topic.
+
+Takes numpy arrays; knows no model. Sums are float64. Letters in shapes: D documents, N positions, V words,
+T topics, K checkpoints.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .documents import FIRST_WORD, MASK, PAD, MaskedDocuments
+
+
+class Relations(NamedTuple):
+    """Means over pairs of words by relation; NaN where there is no such pair. Floats, or (K,) arrays for stacks."""
+
+    same_word: float | np.ndarray
+    same_topic: float | np.ndarray
+    different_topic: float | np.ndarray
+
+    @property
+    def gap(self):
+        """same_topic − different_topic."""
+        return self.same_topic - self.different_topic
+
+
+class AttentionRelations(NamedTuple):
+    """Mean attention from one position to another, by relation.
+
+    Attributes:
+        word_queries: queries that show a word, related by what they show.
+        mask_queries: queries that show [MASK], related by their hidden true word.
+    """
+
+    word_queries: Relations
+    mask_queries: Relations
+
+
+def gram(W_E: np.ndarray) -> np.ndarray:
+    """(..., V+1, V+1) inner products of embeddings, for W_E (..., d, V+1)."""
+    W_E = np.asarray(W_E, float)
+    return np.swapaxes(W_E, -1, -2) @ W_E
+
+
+def between_words(matrix: np.ndarray) -> np.ndarray:
+    """(..., V, V): a matrix over ids without the row and the column of [MASK]."""
+    return np.asarray(matrix)[..., FIRST_WORD:, FIRST_WORD:]
+
+
+def block_means(matrix: np.ndarray, word_topics: np.ndarray) -> Relations:
+    """Means of a matrix between words, or of a stack of them, by relation.
+
+    Args:
+        matrix: (V, V) or (K, V, V); see `between_words` for matrices over ids.
+        word_topics: (V,) the topic of each word, whole numbers from 0.
+
+    Raises:
+        ValueError: shapes that do not fit.
+    """
+    matrix, word_topics = np.asarray(matrix, float), _check_topics(word_topics)
+    V = len(word_topics)
+    if matrix.ndim not in (2, 3) or matrix.shape[-2:] != (V, V):
+        raise ValueError(f"matrix has shape {matrix.shape}; for {V} words it must be ({V}, {V}) or (K, {V}, {V})")
+    member = np.eye(word_topics.max() + 1)[word_topics]  # (V, T)
+    sizes = member.sum(0)
+    diagonal = np.trace(matrix, axis1=-2, axis2=-1)
+    same = np.einsum("...it,it->...", matrix @ member, member)
+    pairs = np.array([V, (sizes**2).sum() - V, V**2 - (sizes**2).sum()])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Relations(
+            *(s / n for s, n in zip((diagonal, same - diagonal, matrix.sum((-2, -1)) - same), pairs, strict=True))
+        )
+
+
+def attention_by_relation(
+    attention: np.ndarray, masked: MaskedDocuments, word_topics: np.ndarray
+) -> AttentionRelations:
+    """Mean attention over all pairs of positions of all documents, by relation; [MASK] keys take no part.
+
+    A position's attention to itself counts as attention to the same word.
+
+    Args:
+        attention: (D, N, N), rows = query, columns = key.
+        masked: the documents, in ids.
+        word_topics: (V,) the topic of each word.
+
+    Raises:
+        ValueError: ids beyond V (say, shifted by the number of special tokens), shapes that do not fit, or rows
+            that do not sum to 1 (or 0).
+    """
+    word_topics = _check_topics(word_topics)
+    shown, words = masked.shown, masked.words
+    D, N = shown.shape
+    if np.shape(attention) != (D, N, N):
+        raise ValueError(f"attention has shape {np.shape(attention)}; these documents need {(D, N, N)}")
+    _check_ids("shown", shown, len(word_topics), lowest=MASK)
+    _check_ids("words", words, len(word_topics), lowest=FIRST_WORD)
+    sums = np.asarray(attention).sum(2)
+    wrong = masked.present & (abs(sums - 1) > 1e-3) & (abs(sums) > 1e-3)
+    if wrong.any():
+        raise ValueError(f"attention from a position sums to {sums[wrong][0]:g}; it must be 1 (rows = query)")
+    kinds = np.stack([shown >= FIRST_WORD, masked.present & (shown == MASK)])  # word queries, [MASK] queries
+    asked = np.where(shown == MASK, words, shown).astype(np.int32)  # the word by which a query is related to its keys
+    topic_rows = np.concatenate([np.eye(word_topics.max() + 1)[word_topics], np.zeros((1, word_topics.max() + 1))])
+
+    # The relations "same word" ⊂ "same topic or word" ⊂ "any" are summed; differences give the three classes.
+    no_key = PAD - 1  # matches no query, not even a padded one
+    totals, pairs = np.zeros((2, 3)), np.zeros((2, 3))
+    for start in range(0, D, 16):  # a few documents at a time stay in the cache
+        part = slice(start, start + 16)
+        weights = np.asarray(attention[part], np.float64)
+        keys = np.where(kinds[0, part], shown[part], no_key).astype(np.int32)
+        key_topics = topic_rows[np.where(keys == no_key, -1, keys - FIRST_WORD)]  # (16, N, T) one-hot, 0 for no key
+        match = np.flatnonzero(asked[part, :, None] == keys[:, None, :])
+        at_same_word, its_query = weights.ravel()[match], match // N
+        to_topic, number = weights @ key_topics, key_topics.sum(1, keepdims=True)
+        for kind, rows in enumerate(kinds[:, part]):
+            same_word = rows.ravel()[its_query]
+            query_topics = topic_rows[np.where(rows, asked[part] - FIRST_WORD, -1)]
+            totals[kind] += at_same_word[same_word].sum(), (to_topic * query_topics).sum(), to_topic[rows].sum()
+            pairs[kind] += same_word.sum(), (number * query_topics).sum(), (number * rows[:, :, None]).sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.diff(totals, prepend=0) / np.diff(pairs, prepend=0)
+    return AttentionRelations(*(Relations(*row) for row in means.tolist()))
+
+
+def _check_topics(word_topics):
+    word_topics = np.asarray(word_topics)
+    if word_topics.ndim != 1 or not np.issubdtype(word_topics.dtype, np.integer) or word_topics.min(initial=0) < 0:
+        raise ValueError(f"word_topics = {word_topics} must be whole numbers from 0, one for each word")
+    return word_topics
+
+
+def _check_ids(name, ids, num_words, lowest):
+    ids = ids[ids != PAD]
+    if ids.size and (ids.min() < lowest or ids.max() > num_words):
+        raise ValueError(
+            f"{name}: ids run from {ids.min()} to {ids.max()}; they must lie between {lowest} and {num_words}"
+        )
