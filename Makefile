@@ -1,0 +1,45 @@
+# Everything runs in .venv, made on first use. Each target's commands also work by hand, with .venv/bin in the PATH.
+PYTHON ?= python3
+PORT ?= 8000
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: html book lab test outputs bench clean
+
+# Build the book; a warning or a failing notebook is an error.
+html: .venv/ready
+	jupyter-book build . -W -n --keep-going
+
+# Build it and show it on this machine.
+book: html
+	python -m booksite.serve $(PORT)
+
+# The chapters as notebooks.
+lab: .venv/ready
+	jupyter lab book
+
+# One thread for each of pytest's processes: they share the processors already.
+test: export OMP_NUM_THREADS = 1
+test: .venv/ready
+	ruff check .
+	ruff format --check .
+	pytest -n auto --ignore tests/site
+	pytest -n auto --dist loadfile --nbval book
+	jupyter-book build . -W -n --keep-going
+	pytest -n auto tests/site
+
+# Run the chapters and store in them what the tests compare. After editing a chapter.
+outputs: .venv/ready
+	python -m booksite.outputs book/*.ipynb
+
+bench: .venv/ready
+	python tests/bench.py
+
+clean:
+	rm -rf _build .venv
+
+.venv/ready: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2])'
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install -r requirements.txt
+	touch $@

@@ -1,0 +1,111 @@
+"""Sphinx extension: plotly figures, local libraries, and pages that are never older than the code.
+
+Everything that a page needs comes out of installed packages at build time, so the site asks no other host for
+anything and the repository carries nobody else's files.
+"""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.fileutil import copy_asset
+
+from booksite.figure_html import MIME, BadFigureError, figure_html
+
+HERE = Path(__file__).parent
+
+# What MathJax fetches on its own: fonts, and macros beyond the bundle, when a page first uses them.
+MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2")
+
+
+class PlotlyRenderer:
+    """myst-nb's way to take over a mime type: see the entry point in pyproject.toml.
+
+    plotly's own renderers stay as they are, so that JupyterLab, VS Code and Colab each show figures their own way.
+    """
+
+    mime_priority_overrides = (("html", MIME, 1),)
+
+    @staticmethod
+    def handle_mime(renderer, data, inline):
+        if data.mime_type != MIME or inline:
+            return None
+        try:
+            return [nodes.raw(text=figure_html(data.content), format="html")]
+        except BadFigureError as error:
+            renderer.logger.warning(str(error), subtype="plotly", line=data.line)
+            return []
+
+
+def _digest(*paths: Path) -> str:
+    """A hash of all files under `paths`, with the version of plotly, which makes every figure's JSON."""
+    digest = hashlib.sha256(importlib.metadata.version("plotly").encode())
+    for path in paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _note_sources(app, config):
+    """Let a change of code reach the pages.
+
+    Sphinx re-reads a page when its own file or a setting changed, and jupyter-cache runs a notebook again when its
+    cells changed; neither looks at the package that the cells import. So a hash of the package becomes the cache's
+    folder, and a hash of this machinery a setting.
+    """
+    package = Path(importlib.util.find_spec("topiclens").origin).parent
+    pins = Path(app.srcdir, "requirements.txt")
+    caches = Path(app.outdir).parent / ".jupyter_cache"
+    cache = caches / _digest(package, *([pins] if pins.exists() else []))
+    for stale in caches.glob("*"):
+        if stale != cache:
+            shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+    config.nb_execution_cache_path = str(cache)
+    config.booksite_machinery = _digest(HERE)
+
+
+def _point_to_local_files(app, config):
+    config.html_static_path = [*config.html_static_path, str(HERE / "static")]
+    config.mathjax_path = "mathjax/tex-chtml.js"
+
+
+def _stage_libraries(app):
+    """Copy plotly.js and MathJax from their packages. jupyter-book would load all of a book's own _static/ eagerly."""
+    if app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    static.mkdir(parents=True, exist_ok=True)
+    plotly = Path(importlib.util.find_spec("plotly").origin).parent
+    copy_asset(plotly / "package_data" / "plotly.min.js", static)
+    # The package's name has hyphens: it can be found, not imported by statement.
+    mathjax = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
+    for part in MATHJAX_PARTS:
+        target = static / "mathjax" / part
+        copy_asset(mathjax / part, target if (mathjax / part).is_dir() else target.parent)
+
+
+def _finish(app, exception):
+    if app.builder.format == "html":
+        # GitHub Pages otherwise drops every folder whose name starts with an underscore.
+        Path(app.outdir, ".nojekyll").touch()
+    if exception or app._warncount:
+        # Sphinx would not read these pages again, nor warn again: the next build of a broken book would pass.
+        Path(app.doctreedir, "environment.pickle").unlink(missing_ok=True)
+
+
+def setup(app):
+    app.add_config_value("booksite_machinery", "", "env")
+    app.connect("config-inited", _note_sources)
+    app.connect("config-inited", _point_to_local_files)
+    app.connect("builder-inited", _stage_libraries)
+    app.connect("build-finished", _finish)
+    app.add_css_file("book.css")
+    # The query makes browsers fetch plotly.js again after an upgrade, and only then.
+    plotly = f"plotly.min.js?v={importlib.metadata.version('plotly')}"
+    app.add_js_file("book.js", loading_method="defer", **{"data-plotly": plotly})
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

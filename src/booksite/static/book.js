@@ -1,0 +1,218 @@
+/* Draws the page's plotly figures, which lie in it as JSON (see figure_html.py), when the reader comes near them. */
+(() => {
+  "use strict";
+  const loader = document.currentScript;
+  const narrow = window.matchMedia("(max-width: 600px)"); // as in book.css
+  const figures = document.getElementsByClassName("book-figure");
+  const drawn = () => [...figures].map((figure) => figure.querySelector(".js-plotly-plot")).filter(Boolean);
+
+  /* ---- from the page's JSON to plotly's ---- */
+
+  function floats({ step, shape: [rows, columns], ints }) {
+    const flat = Float32Array.from(ints, (n) => (n === null ? NaN : n * step));
+    return Array.from({ length: rows }, (_, i) => flat.subarray(i * columns, (i + 1) * columns));
+  }
+
+  /* Undoes figure_html.shrink, wherever in the figure a matrix stands. */
+  function restore(value) {
+    if (value === null || typeof value !== "object") return value;
+    if (value.ints) return floats(value);
+    for (const key of Object.keys(value)) value[key] = restore(value[key]);
+    return value;
+  }
+
+  function merge(base, more) {
+    const merged = { ...base };
+    for (const [key, value] of Object.entries(more)) {
+      const deeper = value !== null && typeof value === "object" && !Array.isArray(value);
+      merged[key] = deeper ? merge(merged[key] ?? {}, value) : value;
+    }
+    return merged;
+  }
+
+  /* The figure's template in the colours that the page has now. What a figure sets itself still wins over these. */
+  function themed(template = {}) {
+    const css = getComputedStyle(document.documentElement);
+    const colour = (name) => css.getPropertyValue(`--pst-color-${name}`).trim();
+    const [text, border, surface, page] = ["text-base", "border", "surface", "background"].map(colour);
+    const clear = "rgba(0,0,0,0)";
+    const axis = { gridcolor: border, linecolor: border, zerolinecolor: border, tickcolor: border };
+    const layout = {
+      paper_bgcolor: clear,
+      plot_bgcolor: clear,
+      font: { color: text, family: getComputedStyle(document.body).fontFamily },
+      xaxis: axis,
+      yaxis: axis,
+      shapedefaults: { line: { color: text } },
+      annotationdefaults: { arrowcolor: text },
+      sliderdefaults: { bgcolor: surface, bordercolor: border, activebgcolor: text, tickcolor: text },
+      updatemenudefaults: { bgcolor: surface, bordercolor: border },
+      hoverlabel: { bgcolor: page, bordercolor: border, font: { color: text } },
+      legend: { bgcolor: clear },
+      modebar: { bgcolor: clear, color: text, activecolor: text },
+    };
+    return { ...template, layout: merge(template.layout ?? {}, layout) };
+  }
+
+  /* layout.meta.narrow holds what a figure changes on a phone, with keys as for Plotly.relayout: "xaxis.domain". */
+  function set(layout, path, value) {
+    const keys = path.split(/[.[\]]+/).filter(Boolean);
+    const last = keys.pop();
+    let place = layout;
+    for (const key of keys) place = place[key] ??= {};
+    place[last] = value;
+  }
+
+  /* ---- the table behind a figure ---- */
+
+  const csvField = (value) => {
+    const text = typeof value === "number" ? String(Number(value.toPrecision(7))) : String(value ?? "");
+    const plain = text.replace(/<br\s*\/?>/g, " ").replace(/<[^>]*>/g, "");
+    return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  };
+
+  function heatmapRows(trace) {
+    const columns = trace.x ?? Array.from(trace.z[0], (_, j) => j);
+    const rows = trace.y ?? Array.from(trace.z, (_, i) => i);
+    return [["", ...columns], ...Array.from(trace.z, (row, i) => [rows[i], ...row])];
+  }
+
+  function seriesRows(traces, xTitle) {
+    const table = new Map(); // x → a value per trace
+    traces.forEach((trace, n) => {
+      Array.from(trace.x ?? trace.y.keys(), (x, i) => {
+        if (!table.has(x)) table.set(x, Array(traces.length).fill(""));
+        table.get(x)[n] = trace.y[i];
+      });
+    });
+    const header = [xTitle || "x", ...traces.map((trace) => trace.name)];
+    return [header, ...Array.from(table, ([x, values]) => [x, ...values])];
+  }
+
+  /* What is shown now (a slider's present position), a block for each matrix and one for all lines or bars. */
+  function csv(gd) {
+    const shown = gd._fullData.filter((trace) => trace.visible === true);
+    const matrices = shown.filter((trace) => trace.type === "heatmap");
+    const series = shown.filter((trace) => trace.y?.length && trace.type !== "heatmap");
+    const blocks = matrices.map((trace) => (matrices.length > 1 ? [[trace.name]] : []).concat(heatmapRows(trace)));
+    if (series.length) blocks.push(seriesRows(series, gd._fullLayout.xaxis?.title?.text));
+    return blocks.map((rows) => rows.map((row) => Array.from(row, csvField).join(",") + "\r\n").join("")).join("\r\n");
+  }
+
+  const downloadButton = {
+    name: "csv",
+    title: "Download table as CSV",
+    icon: { width: 24, height: 24, path: "M3 3h18v18H3zM5 8v4h6V8zm8 0v4h6V8zm-8 6v5h6v-5zm8 0v5h6v-5z" },
+    click(gd) {
+      const link = document.createElement("a");
+      // The mark at the start tells spreadsheets that this is UTF-8.
+      link.href = URL.createObjectURL(new Blob(["\ufeff", csv(gd)], { type: "text/csv" }));
+      link.download = "table.csv";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    },
+  };
+
+  /* ---- sliders, buttons, clicks ---- */
+
+  /* plotly leaves a slider "being dragged" when the figure changes under the hand; Play would then no longer move it. */
+  function letGo(gd) {
+    for (const slider of gd._fullLayout.sliders ?? []) slider._dragging = false;
+  }
+
+  async function press(gd, menu, button) {
+    const { method, args } = gd.layout.updatemenus[menu].buttons[button];
+    await window.Plotly[method](gd, ...args);
+    await window.Plotly.relayout(gd, { [`updatemenus[${menu}].active`]: button });
+  }
+
+  /* Where layout.meta.click is set, a click on a cell does what the menu entry of the same label does. */
+  function pressByClick(gd, point) {
+    for (const [menu, { visible, buttons }] of (gd.layout.updatemenus ?? []).entries()) {
+      const button = visible === false ? -1 : buttons.findIndex(({ label }) => label === point.text);
+      if (button >= 0) return press(gd, menu, button);
+    }
+  }
+
+  /* ---- drawing ---- */
+
+  let library;
+  function loadPlotly() {
+    library ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = new URL(loader.dataset.plotly, loader.src);
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`cannot load ${script.src}`));
+      document.head.append(script);
+    });
+    return library;
+  }
+
+  function plot(figure) {
+    const { data, layout = {}, frames = [] } = restore(JSON.parse(figure.querySelector("script").textContent));
+    const meta = layout.meta;
+    delete layout.width; // the page says how wide
+    if (narrow.matches) for (const [path, value] of Object.entries(meta.narrow ?? {})) set(layout, path, value);
+    const gd = document.createElement("div");
+    gd.bookTemplate = layout.template;
+    layout.template = themed(gd.bookTemplate);
+    layout.autosize = true;
+    const config = {
+      responsive: true,
+      displaylogo: false,
+      modeBarButtonsToAdd: [downloadButton],
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
+    };
+    figure.querySelector(".js-plotly-plot")?.remove();
+    figure.append(gd);
+    const done = window.Plotly.newPlot(gd, { data, layout, frames, config });
+    gd.on("plotly_sliderend", () => letGo(gd));
+    if (meta.click) gd.on("plotly_click", ({ points }) => pressByClick(gd, points[0]));
+    return done;
+  }
+
+  async function draw(figure) {
+    if (figure.dataset.state) return;
+    figure.dataset.state = "drawing";
+    try {
+      // When printing begins there is no time to wait: with the library at hand, drawing must not be put off.
+      if (!window.Plotly) await loadPlotly();
+      await plot(figure);
+      figure.dataset.state = "drawn";
+    } catch (error) {
+      figure.dataset.state = "failed";
+      figure.insertAdjacentHTML("beforeend", '<p class="failed" role="alert">This figure could not be drawn.</p>');
+      console.error("figure not drawn:", figure.getAttribute("aria-label"), error);
+    }
+  }
+
+  function start() {
+    if (!figures.length) return;
+    loadPlotly().catch(() => {}); // draw() reports it
+    const near = new IntersectionObserver(
+      (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
+      { rootMargin: "600px" },
+    );
+    for (const figure of figures) near.observe(figure);
+
+    new MutationObserver(() => {
+      for (const gd of drawn()) {
+        letGo(gd);
+        window.Plotly.relayout(gd, { template: themed(gd.bookTemplate) });
+      }
+    }).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+
+    narrow.addEventListener("change", () => {
+      for (const gd of drawn()) plot(gd.parentElement);
+    });
+    // plotly hears a released button only over the figure itself.
+    window.addEventListener("mouseup", (event) => {
+      for (const gd of drawn()) if (!gd.contains(event.target)) gd.dispatchEvent(new MouseEvent("mouseup"));
+    });
+    window.addEventListener("beforeprint", () => {
+      for (const figure of figures) draw(figure);
+    });
+  }
+
+  start(); // the script is deferred: the page is there
+})();
