@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from .checks import check_choice, check_int, check_positive
+from .checks import check_choice, check_int
 from .documents import FIRST_WORD, Dirichlet, Masking, TauOfT, TopicModel
 
 
