@@ -89,6 +89,12 @@ def _stage_libraries(app):
         copy_asset(mathjax / part, target if (mathjax / part).is_dir() else target.parent)
 
 
+def _mend_roles(app, pagename, templatename, context, doctree):
+    """docutils puts entries of a withdrawn role into its lists of references; screen readers then see empty lists."""
+    if "body" in context:
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+
+
 def _finish(app, exception):
     if app.builder.format == "html":
         # GitHub Pages otherwise drops every folder whose name starts with an underscore.
@@ -103,6 +109,7 @@ def setup(app):
     app.connect("config-inited", _note_sources)
     app.connect("config-inited", _point_to_local_files)
     app.connect("builder-inited", _stage_libraries)
+    app.connect("html-page-context", _mend_roles)
     app.connect("build-finished", _finish)
     app.add_css_file("book.css")
     # The query makes browsers fetch plotly.js again after an upgrade, and only then.

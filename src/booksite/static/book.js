@@ -209,6 +209,10 @@
     window.addEventListener("mouseup", (event) => {
       for (const gd of drawn()) if (!gd.contains(event.target)) gd.dispatchEvent(new MouseEvent("mouseup"));
     });
+    // Pause makes plotly break the promise behind Play, with no reason given and nobody to hear it.
+    window.addEventListener("unhandledrejection", (event) => {
+      if (event.reason === undefined) event.preventDefault();
+    });
     window.addEventListener("beforeprint", () => {
       for (const figure of figures) draw(figure);
     });

@@ -1,0 +1,256 @@
+"""What a reader does with the pages: drag, play, point, click, download, print, search, follow links."""
+
+import csv
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+SCRUBBERS = ("book/intro", "book/04-embeddings")
+
+# The first heatmap's numbers, as a list of rows.
+NUMBERS = """
+(figure) => {
+  const trace = figure.querySelector(".js-plotly-plot")._fullData.find((trace) => trace.type === "heatmap");
+  return Array.from(trace.z, (row) => Array.from(row));
+}
+"""
+
+
+def is_scrubber(figure):
+    return bool(figure["layout"].get("sliders"))
+
+
+def is_series(figure):
+    return all(trace.get("type", "scatter") == "scatter" and "y" in trace for trace in figure["data"])
+
+
+def is_clickable(figure):
+    return figure["layout"]["meta"].get("click") is True
+
+
+def numbers(figure):
+    return figure.evaluate(NUMBERS)
+
+
+def wait_for_change(figure, before):
+    """Until the heatmap shows other numbers than `before`."""
+    changed = f"([figure, before]) => JSON.stringify(({NUMBERS})(figure)) !== JSON.stringify(before)"
+    figure.page.wait_for_function(changed, arg=[figure.element_handle(), before])
+
+
+def drag_slider(figure, share):
+    """Take the slider's grip with the mouse and move it to `share` of the slider's length."""
+    mouse = figure.page.mouse
+    figure.locator(".slider-group").scroll_into_view_if_needed()
+    grip = figure.locator(".slider-grip-rect").bounding_box()
+    rail = figure.locator(".slider-rail-touch-rect").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(rail["x"] + rail["width"] * share, y, steps=8)
+    mouse.up()
+
+
+def press(figure, label):
+    figure.locator(".updatemenu-button", has_text=label).click()
+
+
+def plays_and_stops(figure):
+    before = numbers(figure)
+    press(figure, "Play")
+    wait_for_change(figure, before)
+    press(figure, "Pause")
+    figure.page.wait_for_timeout(300)  # a frame that was on its way
+    stopped = numbers(figure)
+    figure.page.wait_for_timeout(1000)
+    return numbers(figure) == stopped
+
+
+@pytest.fixture
+def scrubber(visit, find_figure):
+    visit = visit()
+    name, number = find_figure(is_scrubber)
+    visit.open(name)
+    yield visit.figure(number)
+    assert not visit.problems
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("page", SCRUBBERS)
+def test_drag(visit, site, page, width):
+    visit = visit("light", width)
+    visit.open(page)
+    index = visit.page.evaluate("""
+        () => [...document.querySelectorAll(".book-figure script")]
+            .findIndex((script) => JSON.parse(script.textContent).layout.sliders)
+    """)
+    assert index >= 0, f"{page} has no figure with a slider"
+    figure = visit.figure(index)
+    before = numbers(figure)
+    drag_slider(figure, 0.6)
+    wait_for_change(figure, before)
+    assert not visit.problems
+
+
+def test_play_and_pause(scrubber):
+    assert plays_and_stops(scrubber)
+
+
+def test_play_after_drag_and_change_of_theme(scrubber):
+    def slider_position():
+        return scrubber.locator(".slider-grip-rect").bounding_box()["x"]
+
+    def colour():
+        return scrubber.locator(".slider-label").first.evaluate("(label) => getComputedStyle(label).fill")
+
+    drag_slider(scrubber, 0.3)
+    light = colour()
+    scrubber.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    scrubber.page.wait_for_timeout(200)
+    assert colour() != light
+    position = slider_position()
+    assert plays_and_stops(scrubber)
+    assert slider_position() > position
+
+
+def test_slider_let_go_outside(scrubber):
+    """A button released outside of the figure ends the drag too."""
+    mouse = scrubber.page.mouse
+    grip = scrubber.locator(".slider-grip-rect").bounding_box()
+    mouse.move(grip["x"] + 5, grip["y"] + 5)
+    mouse.down()
+    mouse.move(grip["x"] + 60, grip["y"] + 5, steps=4)
+    mouse.move(5, 5)
+    mouse.up()
+    scrubber.page.wait_for_timeout(200)
+    position = scrubber.locator(".slider-grip-rect").bounding_box()
+    mouse.move(grip["x"] + 200, grip["y"] + 5, steps=4)
+    scrubber.page.wait_for_timeout(200)
+    assert scrubber.locator(".slider-grip-rect").bounding_box() == position
+
+
+def test_hover(scrubber):
+    scrubber.locator(".nsewdrag").first.hover()
+    text = scrubber.locator(".hoverlayer .hovertext").first
+    text.wait_for()
+    assert re.search(r"\d", text.text_content())
+
+
+def download_table(figure):
+    figure.locator(".nsewdrag").first.hover()
+    with figure.page.expect_download() as download:
+        figure.locator("[data-title='Download table as CSV']").click()
+    with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_download_of_a_matrix(scrubber):
+    drag_slider(scrubber, 0.6)
+    scrubber.page.wait_for_timeout(300)
+    rows = [row for row in download_table(scrubber) if len(row) > 1]
+    shown = numbers(scrubber)
+    table = rows[1 : 1 + len(shown)]
+    assert len(rows[0]) == 1 + len(shown[0])
+    for row, expected in zip(table, shown, strict=True):
+        assert [float(field) for field in row[1:]] == pytest.approx(expected, rel=1e-6)
+
+
+def test_download_of_lines(visit, find_figure):
+    visit = visit()
+    name, number = find_figure(is_series)
+    visit.open(name)
+    figure = visit.figure(number)
+    header, *rows = download_table(figure)
+    traces = figure.evaluate("""
+        (figure) => figure.querySelector(".js-plotly-plot")._fullData
+            .filter((trace) => trace.visible === true).map(({ name, y }) => ({ name, y: Array.from(y) }))
+    """)
+    assert len(header) == 1 + len(traces)
+    for column, trace in enumerate(traces, 1):
+        written = [float(row[column]) for row in rows if row[column]]
+        assert written == pytest.approx([y for y in trace["y"] if y is not None], rel=1e-6)
+
+
+def test_click_on_a_word_chooses_it(visit, find_figure):
+    visit = visit()
+    name, number = find_figure(is_clickable)
+    visit.open(name)
+    figure = visit.figure(number)
+    before = numbers(figure)
+    # The last entry of a menu, of those whose word can be clicked, and where on the screen that word is.
+    menu, button, x, y = figure.evaluate("""
+        (figure) => {
+          const gd = figure.querySelector(".js-plotly-plot");
+          for (const [menu, { buttons, visible, active }] of gd._fullLayout.updatemenus.entries()) {
+            for (let button = buttons.length - 1; visible && button >= 0; button--) {
+              for (const { text, xaxis, yaxis } of gd._fullData.filter(({ type }) => type === "heatmap")) {
+                const row = (text ?? []).findIndex((words) => words.includes(buttons[button].label));
+                if (row < 0 || button === active) continue;
+                const [xa, ya] = [xaxis, yaxis].map((id) => gd._fullLayout[id[0] + "axis" + id.slice(1)]);
+                const box = gd.getBoundingClientRect();
+                const column = text[row].indexOf(buttons[button].label);
+                return [menu, button, box.x + xa._offset + xa.c2p(column), box.y + ya._offset + ya.c2p(row)];
+              }
+            }
+          }
+        }
+    """)
+    visit.page.mouse.click(x, y)
+    wait_for_change(figure, before)
+    visit.page.wait_for_function(
+        "([f, menu, button]) => f.querySelector('.js-plotly-plot')._fullLayout.updatemenus[menu].active === button",
+        arg=[figure.element_handle(), menu, button],
+    )
+    assert not visit.problems
+
+
+def test_print_draws_what_was_not_seen(visit, find_figure):
+    visit = visit()
+    name, _ = find_figure(is_scrubber)
+    page = visit.open(name)
+    page.evaluate("window.scrollTo(0, 0)")
+    page.pdf()
+    states = page.locator(".book-figure").evaluate_all("(figures) => figures.map((f) => f.dataset.state)")
+    assert states
+    assert set(states) == {"drawn"}
+
+
+def test_failure_is_shown(visit, find_figure):
+    visit = visit()
+    visit.page.route("**/plotly.min.js*", lambda route: route.abort())
+    name, number = find_figure(is_scrubber)
+    page = visit.open(name)
+    figure = page.locator(".book-figure").nth(number)
+    figure.scroll_into_view_if_needed()
+    expect(figure.get_by_role("alert")).to_be_visible()
+    assert any("figure not drawn" in problem for problem in visit.problems)
+
+
+def test_cross_reference(visit, site):
+    """A link into another page arrives at what it names."""
+    for path in sorted((site / "book").glob("*.html")):
+        body = path.read_text(encoding="utf-8").partition("<article")[2]
+        link = re.search(r'class="reference internal" href="([\w-]+\.html#[\w-]+)"', body)
+        if link:
+            break
+    else:
+        pytest.fail("no page refers to another")
+    visit = visit()
+    page = visit.open(f"book/{path.stem}")
+    page.locator(f"article a[href='{link[1]}']").first.click()
+    page.wait_for_url(f"**/{link[1]}")
+    target = page.locator(f"[id='{link[1].partition('#')[2]}']").first
+    expect(target).to_be_in_viewport()
+    assert not visit.problems
+
+
+def test_search(visit):
+    visit = visit()
+    page = visit.open("search")
+    page.goto(f"{visit.origin}/search.html?q=topic")
+    result = page.locator("#search-results li a").first
+    result.click()
+    page.wait_for_url("**/book/*.html*")
+    expect(page.locator("article")).to_contain_text(re.compile("topic", re.I))
+    assert not visit.problems

@@ -1,0 +1,93 @@
+"""Every page, in both themes and at both widths: quiet, complete, within the screen, and fit for all readers."""
+
+import gzip
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import THEMES, WIDTHS
+
+CHAPTER_WEIGHT = 300_000  # bytes, gzipped, besides what pages share
+
+# Each figure: null, or what is wrong with how it is drawn.
+FAULTS_OF_FIGURES = """
+async () => {
+  async function painted(image) {
+    const picture = new Image();
+    picture.src = image.getAttribute("href") || image.getAttribute("xlink:href");
+    await picture.decode();
+    const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+    canvas.drawImage(picture, 0, 0);
+    return canvas.getImageData(0, 0, picture.width, picture.height).data.some((v, i) => i % 4 === 3 && v > 0);
+  }
+  async function fault(figure) {
+    if (figure.dataset.state !== "drawn") return figure.dataset.state ?? "not begun";
+    const sizes = [figure, figure.querySelector(".main-svg")].map((e) => e.getBoundingClientRect());
+    if (sizes.some(({ width, height }) => width < 100 || height < 100)) return "no size";
+    if (sizes[1].width > sizes[0].width + 1) return "wider than its place";
+    const gd = figure.querySelector(".js-plotly-plot");
+    const images = [...gd.querySelectorAll(".heatmaplayer image")];
+    const heatmaps = gd._fullData.filter((trace) => trace.visible === true && trace.type === "heatmap");
+    if (images.length < heatmaps.length) return "a heatmap is missing";
+    for (const image of images) if (!(await painted(image))) return "a heatmap is blank";
+    const marks = [...images, ...gd.querySelectorAll(".scatterlayer .trace :is(path, text), .barlayer path")];
+    const seen = marks.filter((mark) => mark.getBoundingClientRect().width > 0);
+    return seen.length ? null : "blank";
+  }
+  const faults = await Promise.all([...document.querySelectorAll(".book-figure")].map(fault));
+  return faults.filter((fault) => fault);
+}
+"""
+
+FORMULAS_NOT_TYPESET = """
+() => [...document.querySelectorAll(".math")]
+  .filter((math) => !math.querySelector("mjx-container") || math.querySelector("mjx-merror"))
+  .map((math) => math.textContent)
+"""
+
+
+def scroll_through(page):
+    """As a reader does; figures are drawn on the way."""
+    page.evaluate("""async () => {
+        for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
+            window.scrollTo(0, y);
+            await new Promise(requestAnimationFrame);
+        }
+    }""")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.book-figure')].every((f) => /drawn|failed/.test(f.dataset.state))"
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("theme", THEMES)
+def test_page(visit, name, theme, width):
+    visit = visit(theme, width)
+    page = visit.open(name)
+    assert page.locator("html").get_attribute("data-theme") == theme
+    scroll_through(page)
+    problems = list(visit.problems)
+    problems += [f"figure: {fault}" for fault in page.evaluate(FAULTS_OF_FIGURES)]
+    problems += [f"formula not typeset: {formula}" for formula in page.evaluate(FORMULAS_NOT_TYPESET)]
+    if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+        problems.append("the page scrolls sideways")
+    for violation in Axe().run(page).response["violations"]:
+        if violation["impact"] in ("serious", "critical"):
+            places = [node["html"][:200] for node in violation["nodes"]]
+            problems.append(f"accessibility: {violation['id']}: {violation['help']}: {places}")
+    assert not problems, "\n".join(problems)
+
+
+def test_weight(site, name):
+    weight = len(gzip.compress((site / f"{name}.html").read_bytes()))
+    assert weight <= CHAPTER_WEIGHT
+
+
+def test_front_door(visit):
+    """The site's bare address leads to the first page."""
+    visit = visit()
+    visit.page.goto(f"{visit.origin}/")
+    visit.page.wait_for_url("**/book/intro.html")
+
+
+def test_github_pages_serves_all_folders(site):
+    assert (site / ".nojekyll").exists()
