@@ -1,0 +1,11 @@
+"""topiclens: how a one-layer transformer learns topic structure.
+
+Rooms, in the order in which they may import each other: documents, model, theory, training, measures, figures,
+claims, exercises. Each module's docstring says what it is and what it does not know.
+"""
+
+from .documents import Dirichlet, Masking, TauOfT, TopicModel
+from .model import TopicTransformer
+from .training import History, train
+
+__all__ = ["Dirichlet", "History", "Masking", "TauOfT", "TopicModel", "TopicTransformer", "train"]

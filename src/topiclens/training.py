@@ -7,6 +7,7 @@ Letters in shapes: S steps, K checkpoints.
 import json
 import math
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -172,23 +173,24 @@ def train(
     losses = np.empty(steps)
     record = {name: [] for name, _ in model.named_parameters()}
 
-    for step in tqdm(range(steps + 1), desc="training", disable=not progress, leave=False, mininterval=0.5):
-        if step in checkpoints:
-            for name, matrix in model.matrices().items():
-                record[name].append(matrix)
-        if step == steps:
-            break
-        batch = _draw(topics, masking, batch_size, model.see_selected, rng)
-        value = loss_of(model.forward_counts(batch), batch.row, batch.target, loss)
-        losses[step] = value.item()
-        if not math.isfinite(losses[step]):
-            raise TrainingDiverged(step, lr)
-        descent.zero_grad()
-        value.backward()
-        if decay:
-            for group in descent.param_groups:
-                group["lr"] = lr * (1 + math.cos(math.pi * step / steps)) / 2
-        descent.step()
+    with _few_threads(model):
+        for step in tqdm(range(steps + 1), desc="training", disable=not progress, leave=False, mininterval=0.5):
+            if step in checkpoints:
+                for name, matrix in model.matrices().items():
+                    record[name].append(matrix)
+            if step == steps:
+                break
+            batch = _draw(topics, masking, batch_size, model.see_selected, rng)
+            value = loss_of(model.forward_counts(batch), batch.row, batch.target, loss)
+            losses[step] = value.item()
+            if not math.isfinite(losses[step]):
+                raise TrainingDiverged(step, lr)
+            descent.zero_grad()
+            value.backward()
+            if decay:
+                for group in descent.param_groups:
+                    group["lr"] = lr * (1 + math.cos(math.pi * step / steps)) / 2
+            descent.step()
 
     settings = {
         "topics": repr(topics), "masking": repr(masking), "loss": loss, "optimizer": optimizer, "lr": lr,
@@ -204,3 +206,15 @@ def _draw(topics, masking, batch_size, see_selected, rng):
         masked = mask_documents(documents.words, masking, topics.num_words, rng)
         if masked.selected.any():
             return count_words(masked, topics.num_words, see_selected)
+
+
+@contextmanager
+def _few_threads(model):
+    """One thread for small matrices: sharing them out costs more than it saves, and far more on a busy machine."""
+    threads = torch.get_num_threads()
+    if model.num_words < 500:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

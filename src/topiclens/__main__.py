@@ -1,0 +1,30 @@
+"""`python -m topiclens claims [--json] [--only NAME]`: run the book's claims; exit status 1 if one fails."""
+
+import argparse
+import json
+import sys
+
+from .claims import ALL
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m topiclens")
+    commands = parser.add_subparsers(dest="command", required=True)
+    claims = commands.add_parser("claims", help="measure every claim of the book and compare it with what is expected")
+    claims.add_argument("--json", action="store_true", help="print a list of objects instead of text")
+    claims.add_argument("--only", metavar="NAME", choices=ALL, help=f"one of {', '.join(ALL)}")
+    options = parser.parse_args(arguments)
+
+    results = []
+    for name, claim in ALL.items():
+        if options.only in (None, name):
+            results.append(claim())
+            if not options.json:
+                print(f"[{name}] {results[-1]}", flush=True)
+    if options.json:
+        print(json.dumps([result.as_dict() for result in results], indent=2, ensure_ascii=False))
+    return 0 if all(result.holds for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
