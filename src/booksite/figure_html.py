@@ -13,7 +13,7 @@ import numpy as np
 MIME = "application/vnd.plotly.v1+json"
 DEFAULT_HEIGHT = 450  # plotly's own, for a figure that sets none
 STEPS_PER_RANGE = 500  # a matrix is rounded to steps of at most 1/500 of the figure's colour range
-SMALLEST_MATRIX = 1000  # entries; below that, rounding saves nothing worth having
+FEWEST_ENTRIES = 1000  # in all the matrices of a figure; below that, rounding saves nothing worth having
 
 
 class BadFigureError(ValueError):
@@ -28,9 +28,7 @@ def figure_html(figure: dict) -> str:
     meta = layout.get("meta")
     alt = meta.get("alt") if isinstance(meta, dict) else None
     if not isinstance(alt, str) or not alt.strip():
-        raise BadFigureError(
-            "a plotly figure without alternative text: set layout.meta.alt to what is to be seen in it"
-        )
+        raise BadFigureError("a plotly figure without alternative text: say in layout.meta.alt what is to be seen")
     height = layout.get("height") or DEFAULT_HEIGHT
     narrow_height = (meta.get("narrow") or {}).get("height") or height
     text = json.dumps(shrink(figure), separators=(",", ":"), ensure_ascii=False)
@@ -46,7 +44,7 @@ def figure_html(figure: dict) -> str:
 
 
 def shrink(figure: dict) -> dict:
-    """`figure` with its large heatmaps rounded to what an eye can tell apart, and written as whole numbers.
+    """`figure` with its heatmaps rounded to what an eye can tell apart, and written as whole numbers.
 
     A float32 matrix hardly compresses; a rounded one costs a quarter on the wire. Heatmaps' `z` are touched and nothing
     else: in traces, in frames, and in the arguments of menu buttons and slider steps.
@@ -54,13 +52,22 @@ def shrink(figure: dict) -> dict:
     layout = figure.get("layout") or {}
     ranges = [_colour_range(trace, layout) for trace in figure["data"]]
     everywhere = range(len(ranges))
+    entries = 0
 
-    def shrink_matrices(matrices: list, trace_numbers) -> list:
-        return [_shrink_matrix(z, ranges[n]) for z, n in zip(matrices, trace_numbers, strict=False)]
+    def shrink_matrix(z, trace_number: int):
+        """A heatmap's float matrix as {"step", "shape", "ints"}; anything else as it was. NaN becomes null."""
+        nonlocal entries
+        values = _float_matrix(z) if ranges[trace_number] is not None else None
+        if values is None:
+            return z
+        entries += values.size
+        step = round_step((ranges[trace_number] or np.nanmax(np.abs(values))) / STEPS_PER_RANGE)
+        ints = [None if np.isnan(n) else int(n) for n in np.rint(values.ravel() / step).tolist()]
+        return {"step": step, "shape": list(values.shape), "ints": ints}
 
     def shrink_traces(traces: list, trace_numbers) -> list:
         numbered = zip(traces, trace_numbers, strict=False)
-        return [dict(t, z=_shrink_matrix(t["z"], ranges[n])) if "z" in t else t for t, n in numbered]
+        return [dict(trace, z=shrink_matrix(trace["z"], n)) if "z" in trace else trace for trace, n in numbered]
 
     def shrink_frame(frame: dict) -> dict:
         traces = frame.get("data")
@@ -71,8 +78,8 @@ def shrink(figure: dict) -> dict:
         args = call.get("args") or [{}]
         if call.get("method") not in ("restyle", "update") or not isinstance(args[0].get("z"), list):
             return call
-        trace_numbers = args[-1] if isinstance(args[-1], list) else everywhere
-        return dict(call, args=[dict(args[0], z=shrink_matrices(args[0]["z"], trace_numbers)), *args[1:]])
+        numbered = zip(args[0]["z"], args[-1] if isinstance(args[-1], list) else everywhere, strict=False)
+        return dict(call, args=[dict(args[0], z=[shrink_matrix(z, n) for z, n in numbered]), *args[1:]])
 
     small = dict(figure, data=shrink_traces(figure["data"], everywhere))
     if figure.get("frames"):
@@ -80,10 +87,11 @@ def shrink(figure: dict) -> dict:
     for container, calls in (("updatemenus", "buttons"), ("sliders", "steps")):
         if layout.get(container):
             items = [
-                dict(item, **{calls: [shrink_call(c) for c in item.get(calls) or []]}) for item in layout[container]
+                dict(item, **{calls: [shrink_call(call) for call in item.get(calls) or []]})
+                for item in layout[container]
             ]
             small["layout"] = dict(small["layout"], **{container: items})
-    return small
+    return small if entries >= FEWEST_ENTRIES else figure
 
 
 def _colour_range(trace: dict, layout: dict) -> float | None:
@@ -95,20 +103,19 @@ def _colour_range(trace: dict, layout: dict) -> float | None:
     return high - low if low is not None and high is not None else 0
 
 
-def _shrink_matrix(z, colour_range: float | None):
-    """A heatmap's large float matrix as {"step", "shape", "ints"}; anything else as it was. NaN becomes null."""
-    if colour_range is None or not isinstance(z, dict) or z.get("dtype") not in ("f4", "f8") or "shape" not in z:
-        return z
-    shape = [int(n) for n in z["shape"].split(",")]
-    values = np.frombuffer(base64.b64decode(z["bdata"]), dtype="<" + z["dtype"]).astype(float)
-    finite = np.isfinite(values)
-    largest = np.abs(values[finite]).max(initial=0.0)
-    if len(values) < SMALLEST_MATRIX or largest == 0 or np.isinf(values).any():
-        return z
-    step = round_step((colour_range or largest) / STEPS_PER_RANGE)
-    ints = np.rint(np.where(finite, values, 0.0) / step)
-    numbers = [int(n) if ok else None for n, ok in zip(ints.tolist(), finite.tolist(), strict=True)]
-    return {"step": step, "shape": shape, "ints": numbers}
+def _float_matrix(z) -> np.ndarray | None:
+    """plotly's typed array, or its list of rows (what it makes of an array in a button's arguments), of floats."""
+    if isinstance(z, dict) and z.get("dtype") in ("f4", "f8") and "shape" in z:
+        shape = [int(n) for n in z["shape"].split(",")]
+        values = np.frombuffer(base64.b64decode(z["bdata"]), "<" + z["dtype"]).reshape(shape).astype(float)
+    elif isinstance(z, list) and z and all(isinstance(row, list) and len(row) == len(z[0]) for row in z):
+        if not any(isinstance(entry, float) for row in z for entry in row):
+            return None
+        values = np.array(z, dtype=float)
+    else:
+        return None
+    # Nothing but zeros and gaps gives no step to round to.
+    return values if np.nan_to_num(values, posinf=0, neginf=0).any() and not np.isinf(values).any() else None
 
 
 def round_step(bound: float) -> float:

@@ -43,7 +43,7 @@
       font: { color: text, family: getComputedStyle(document.body).fontFamily },
       xaxis: axis,
       yaxis: axis,
-      shapedefaults: { line: { color: text } },
+      shapedefaults: { line: { color: "#888" } }, // seen on a matrix, which is bright in both themes, and beside it
       annotationdefaults: { arrowcolor: text },
       sliderdefaults: { bgcolor: surface, bordercolor: border, activebgcolor: text, tickcolor: text },
       updatemenudefaults: { bgcolor: surface, bordercolor: border },
@@ -104,25 +104,20 @@
     title: "Download table as CSV",
     icon: { width: 24, height: 24, path: "M3 3h18v18H3zM5 8v4h6V8zm8 0v4h6V8zm-8 6v5h6v-5zm8 0v5h6v-5z" },
     click(gd) {
-      const link = document.createElement("a");
       // The mark at the start tells spreadsheets that this is UTF-8.
-      link.href = URL.createObjectURL(new Blob(["\ufeff", csv(gd)], { type: "text/csv" }));
-      link.download = "table.csv";
+      const href = URL.createObjectURL(new Blob(["\ufeff", csv(gd)], { type: "text/csv" }));
+      const link = element("a", { href, download: "table.csv" });
       link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      setTimeout(() => URL.revokeObjectURL(href), 1000);
     },
   };
 
   /* ---- sliders, buttons, clicks ---- */
 
-  /* plotly leaves a slider "being dragged" when the figure changes under the hand; Play would then no longer move it. */
-  function letGo(gd) {
-    for (const slider of gd._fullLayout.sliders ?? []) slider._dragging = false;
-  }
+  const call = (gd, { method, args }) => window.Plotly[method](gd, ...args);
 
   async function press(gd, menu, button) {
-    const { method, args } = gd.layout.updatemenus[menu].buttons[button];
-    await window.Plotly[method](gd, ...args);
+    await call(gd, gd.layout.updatemenus[menu].buttons[button]);
     await window.Plotly.relayout(gd, { [`updatemenus[${menu}].active`]: button });
   }
 
@@ -134,16 +129,49 @@
     }
   }
 
+  function element(tag, properties, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  }
+
+  /* plotly's own controls answer to a pointer only. These do the same for a keyboard; book.css shows them in use. */
+  function keyboardControls(gd) {
+    const { sliders = [], updatemenus = [] } = gd._fullLayout;
+    const ranges = sliders.map(({ steps, active, currentvalue }, n) => {
+      const ariaLabel = currentvalue.prefix || "slider";
+      const range = element("input", { type: "range", max: steps.length - 1, ariaLabel });
+      const show = (step) => Object.assign(range, { value: step, ariaValueText: steps[step].label });
+      range.addEventListener("input", async () => {
+        await call(gd, steps[range.value]);
+        await window.Plotly.relayout(gd, { [`sliders[${n}].active`]: range.valueAsNumber });
+      });
+      gd.on("plotly_sliderchange", ({ slider }) => slider._index === n && show(slider.active));
+      show(active);
+      return range;
+    });
+    const menus = updatemenus.flatMap(({ type, buttons, active, visible }, menu) => {
+      if (!visible) return [];
+      if (type === "buttons") {
+        return buttons.map(({ label }, n) => element("button", { onclick: () => press(gd, menu, n) }, label));
+      }
+      const options = buttons.map(({ label }, n) => element("option", { value: n, selected: n === active }, label));
+      const onchange = () => press(gd, menu, select.value);
+      const select = element("select", { ariaLabel: "choose", onchange }, ...options);
+      gd.on("plotly_buttonclicked", (event) => event.menu._index === menu && (select.value = event.active));
+      return [select];
+    });
+    return element("div", { className: "keyboard" }, ...ranges, ...menus);
+  }
+
   /* ---- drawing ---- */
 
   let library;
   function loadPlotly() {
     library ??= new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      script.src = new URL(loader.dataset.plotly, loader.src);
-      script.onload = resolve;
-      script.onerror = () => reject(new Error(`cannot load ${script.src}`));
-      document.head.append(script);
+      const src = new URL(loader.dataset.plotly, loader.src);
+      const onerror = () => reject(new Error(`cannot load ${src}`));
+      document.head.append(element("script", { src, onload: resolve, onerror }));
     });
     return library;
   }
@@ -151,22 +179,25 @@
   function plot(figure) {
     const { data, layout = {}, frames = [] } = restore(JSON.parse(figure.querySelector("script").textContent));
     const meta = layout.meta;
-    delete layout.width; // the page says how wide
     if (narrow.matches) for (const [path, value] of Object.entries(meta.narrow ?? {})) set(layout, path, value);
-    const gd = document.createElement("div");
+    const gd = element("div");
     gd.bookTemplate = layout.template;
     layout.template = themed(gd.bookTemplate);
-    layout.autosize = true;
+    if (layout.width) gd.style.maxWidth = `${layout.width}px`; // narrower where the page is
+    delete layout.width;
     const config = {
       responsive: true,
       displaylogo: false,
+      showSendToCloud: false, // it would upload the figure to another host
       modeBarButtonsToAdd: [downloadButton],
       modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
     };
-    figure.querySelector(".js-plotly-plot")?.remove();
+    for (const old of figure.querySelectorAll(".js-plotly-plot, .keyboard")) old.remove();
     figure.append(gd);
     const done = window.Plotly.newPlot(gd, { data, layout, frames, config });
-    gd.on("plotly_sliderend", () => letGo(gd));
+    figure.append(keyboardControls(gd));
+    // The figure's label says what is to be seen; hundreds of bare numbers would only bury it.
+    for (const svg of gd.querySelectorAll(".main-svg")) svg.ariaHidden = "true";
     if (meta.click) gd.on("plotly_click", ({ points }) => pressByClick(gd, points[0]));
     return done;
   }
@@ -196,10 +227,7 @@
     for (const figure of figures) near.observe(figure);
 
     new MutationObserver(() => {
-      for (const gd of drawn()) {
-        letGo(gd);
-        window.Plotly.relayout(gd, { template: themed(gd.bookTemplate) });
-      }
+      for (const gd of drawn()) window.Plotly.relayout(gd, { template: themed(gd.bookTemplate) });
     }).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 
     narrow.addEventListener("change", () => {
