@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .checks import check_choice
 from .documents import Masking, TopicModel, count_words, mask_documents
 from .measures import between_words, block_means, gram
 from .model import TopicTransformer
@@ -19,7 +20,7 @@ from .theory import (
     gram_optimum,
     value_optimum,
 )
-from .training import History, train
+from .training import LOSSES, History, train
 
 
 @dataclass(frozen=True)
@@ -75,27 +76,17 @@ class Claim:
 SEEDS = (0, 1, 2)
 
 
-def train_embeddings(
-    loss: str = "squared",
-    optimizer: str = "adam",
-    decoder: str = "tied",
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    progress: bool = True,
-) -> History:
+def train_embeddings(loss: str = "squared", *, decoder: str = "tied", seed: int = 0, **settings) -> History:
     """Learn embeddings alone: uniform attention, W_V = I (paper, section on embeddings; T = v = 10, τ = 4, N = 128).
 
-    The learning rates are those at which each pair of loss and optimizer reaches the topics without diverging.
+    Args:
+        loss, decoder, seed: as in `train` and `TopicTransformer`.
+        settings: others of `train`, in place of those that the claims are measured with.
     """
-    lr = {"adam": 0.003, "sgd": {"squared": 1.0, "cross-entropy": 3.0}[loss]}[optimizer]
-    steps = steps or {"squared": 3000, "cross-entropy": 1500}[loss]
+    check_choice("loss", loss, LOSSES)
+    measured = {"steps": 3000, "batch_size": 128} if loss == "squared" else {"steps": 1500, "batch_size": 64}
     model = TopicTransformer(100, attention="uniform", value="identity", decoder=decoder, init_scale=0.1, seed=seed)
-    batch = 128 if loss == "squared" else 64
-    return train(
-        model, TopicModel(), Masking(),
-        steps=steps, loss=loss, optimizer=optimizer, lr=lr, decay=True, batch_size=batch, seed=seed, progress=progress,
-    )  # fmt: skip
+    return train(model, TopicModel(), Masking(), loss=loss, seed=seed, decay=True, **(measured | settings))
 
 
 def embeddings(histories: list[History] | None = None) -> Claim:

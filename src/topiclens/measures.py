@@ -67,10 +67,8 @@ def block_means(matrix: np.ndarray, word_topics: np.ndarray) -> Relations:
     diagonal = np.trace(matrix, axis1=-2, axis2=-1)
     same = np.einsum("...it,it->...", matrix @ member, member)
     pairs = np.array([V, (sizes**2).sum() - V, V**2 - (sizes**2).sum()])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Relations(
-            *(s / n for s, n in zip((diagonal, same - diagonal, matrix.sum((-2, -1)) - same), pairs, strict=True))
-        )
+    sums = np.stack([diagonal, same - diagonal, matrix.sum((-2, -1)) - same])
+    return Relations(*_means(sums.T, pairs).T)
 
 
 def attention_by_relation(
@@ -120,9 +118,13 @@ def attention_by_relation(
             query_topics = topic_rows[np.where(rows, asked[part] - FIRST_WORD, -1)]
             totals[kind] += at_same_word[same_word].sum(), (to_topic * query_topics).sum(), to_topic[rows].sum()
             pairs[kind] += same_word.sum(), (number * query_topics).sum(), (number * rows[:, :, None]).sum()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.diff(totals, prepend=0) / np.diff(pairs, prepend=0)
+    means = _means(np.diff(totals, prepend=0), np.diff(pairs, prepend=0))
     return AttentionRelations(*(Relations(*row) for row in means.tolist()))
+
+
+def _means(sums, numbers):
+    """sums / numbers, NaN where there is nothing to take a mean of (a sum of nothing may be off 0 by rounding)."""
+    return np.divide(sums, numbers, out=np.full(np.shape(sums), np.nan), where=numbers > 0)
 
 
 def _check_topics(word_topics):

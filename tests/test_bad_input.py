@@ -1,0 +1,127 @@
+"""Every public function refuses bad input with an error that names the value and the bound."""
+
+import numpy as np
+import pytest
+
+from topiclens import checks
+from topiclens.claims import train_embeddings
+from topiclens.documents import (
+    Dirichlet,
+    MaskedDocuments,
+    Masking,
+    TauOfT,
+    TopicModel,
+    mask_documents,
+    read_corpus,
+    write_corpus,
+)
+from topiclens.figures import compare_figure, curves_figure, document_figure, loss_figure, matrix_figure, slider_figure
+from topiclens.measures import attention_by_relation, block_means
+from topiclens.model import TopicTransformer
+from topiclens.theory import AttentionSetting, bayes_loss, bayes_loss_long, value_blocks
+from topiclens.training import History, checkpoint_steps, train
+
+TOPICS, MASKING = TopicModel(2, 2, mixture=TauOfT(1), length=5), Masking()
+WORDS = np.array([[1, 2, 3]])
+MASKED = MaskedDocuments(WORDS, WORDS, WORDS > 1)
+ORDER = TOPICS.word_topics
+EYE = np.eye(4)
+
+
+def run(**settings):
+    return train(TopicTransformer(4), TOPICS, **({"steps": 1, "progress": False} | settings))
+
+
+CASES = {
+    "τ above T": (lambda: TopicModel(3, mixture=TauOfT(4)), "tau = 4 .* between 1 and 3"),
+    "τ of 0": (lambda: TauOfT(0), "tau = 0 .* at least 1"),
+    "τ not whole": (lambda: TauOfT(1.5), "tau = 1.5 .* whole number"),
+    "α of 0": (lambda: Dirichlet(0.0), "alpha = 0.0 .* positive"),
+    "α infinite": (lambda: Dirichlet(np.inf), "alpha = inf .* positive, finite"),
+    "no topics": (lambda: TopicModel(0), "num_topics = 0 .* at least 1"),
+    "no words": (lambda: TopicModel(2, 0), "words_per_topic = 0 .* at least 1"),
+    "N of 0": (lambda: TopicModel(length=0), "length = 0 .* at least 1"),
+    "lengths the wrong way round": (lambda: TopicModel(length=(9, 3)), "length = 3 .* at least 9"),
+    "topic_word of another size": (lambda: TopicModel(2, topic_word=np.eye(3)), r"shape \(3, 3\).*2 rows"),
+    "negative topic_word": (lambda: TopicModel(1, topic_word=[[1.5, -0.5]]), "smallest entry -0.5"),
+    "topic_word not summing to 1": (lambda: TopicModel(1, topic_word=[[0.5, 0.4]]), "row sums from 0.9"),
+    "topic_word with NaN": (lambda: TopicModel(1, topic_word=[[np.nan, 1]]), "must be probabilities"),
+    "no documents": (lambda: TOPICS.sample(0, 0), "num_documents = 0 .* at least 1"),
+    "mask_prob above 1": (lambda: Masking(1.2), r"mask_prob = 1.2 .* \[0, 1\]"),
+    "mask_prob of 0": (lambda: Masking(0.0), "mask_prob = 0 must be above 0"),
+    "keep_prob below 0": (lambda: Masking(0.1, -0.1), r"keep_prob = -0.1 .* \[0, 1\]"),
+    "random_prob NaN": (lambda: Masking(0.1, 0.1, np.nan), r"random_prob = nan .* \[0, 1\]"),
+    "keep + random above 1": (lambda: Masking(0.1, 0.6, 0.6), "keep_prob [+] random_prob = 0.6 [+] 0.6 .* above 1"),
+    "id 0 as a word": (lambda: mask_documents(np.array([[0, 1]]), MASKING, 4, 0), "ids run from 0 to 1.*between 1 and 4"),
+    "id above V": (lambda: mask_documents(np.array([[5]]), MASKING, 4, 0), "from 5 to 5.*between 1 and 4"),
+    "empty document": (lambda: mask_documents(np.array([[1], [-1]]), MASKING, 4, 0), "document 1 is empty"),
+    "words not whole": (lambda: mask_documents(np.array([[1.0]]), MASKING, 4, 0), "whole numbers, not float64"),
+    "words not 2-D": (lambda: mask_documents(np.array([1]), MASKING, 4, 0), r"\(documents, positions\)"),
+    "writing a bad id": (lambda: write_corpus("x", np.array([[9]]), 4), "from 9 to 9.*between 1 and 4"),
+    "no corpus": (lambda: read_corpus("/nonexistent/corpus.txt", 4), "/nonexistent/corpus.txt"),
+    "model without words": (lambda: TopicTransformer(0), "num_words = 0 .* at least 1"),
+    "dim of 0": (lambda: TopicTransformer(4, dim=0), "dim = 0 .* at least 1"),
+    "attention_dim of 0": (lambda: TopicTransformer(4, attention_dim=0), "attention_dim = 0 .* at least 1"),
+    "unknown embedding": (lambda: TopicTransformer(4, embedding="onehot"), "embedding = 'onehot' .* 'one-hot'"),
+    "unknown attention": (lambda: TopicTransformer(4, attention="none"), "attention = 'none' .* 'uniform'"),
+    "unknown value": (lambda: TopicTransformer(4, value="x"), "value = 'x' .* 'identity'"),
+    "value of another size": (lambda: TopicTransformer(4, value=EYE), r"shape \(4, 4\).*\(5, 5\)"),
+    "unknown decoder": (lambda: TopicTransformer(4, decoder="x"), "decoder = 'x' .* 'tied'"),
+    "negative start": (lambda: TopicTransformer(4, init_scale=-1.0), "init_scale = -1.0 .* at least 0"),
+    "no steps": (lambda: run(steps=0), "steps = 0 .* at least 1"),
+    "no batch": (lambda: run(batch_size=0), "batch_size = 0 .* at least 1"),
+    "unknown loss": (lambda: run(loss="mse"), "loss = 'mse' .* 'squared'"),
+    "unknown optimizer": (lambda: run(optimizer="lion"), "optimizer = 'lion' .* 'adam'"),
+    "lr of 0": (lambda: run(lr=0.0), "lr = 0.0 .* positive"),
+    "negative decay": (lambda: run(weight_decay=-1.0), "weight_decay = -1.0 .* at least 0"),
+    "late checkpoint": (lambda: run(checkpoints=[5]), r"checkpoints = \[5\] .* between 0 and 1"),
+    "no checkpoint": (lambda: run(checkpoints=[]), "checkpoints = .* between 0 and 1"),
+    "other vocabulary": (lambda: train(TopicTransformer(5), TOPICS, steps=1), "knows 5 words, the topic model has 4"),
+    "all frozen": (
+        lambda: train(TopicTransformer(4, embedding="one-hot", attention="uniform", value="identity", bias=False), TOPICS, steps=1),
+        "every matrix of the model is frozen",
+    ),
+    "one checkpoint": (lambda: checkpoint_steps(10, 1), "count = 1 .* at least 2"),
+    "no history": (lambda: History.load("/nonexistent/run"), "/nonexistent/run"),
+    "matrix that does not fit": (lambda: block_means(np.eye(3), ORDER), r"shape \(3, 3\).*\(4, 4\)"),
+    "negative topics": (lambda: block_means(EYE, np.array([0, 0, 1, -1])), "whole numbers from 0"),
+    "attention that does not fit": (lambda: attention_by_relation(EYE, MASKED, ORDER), r"\(4, 4\).*\(1, 3, 3\)"),
+    "attention not summing to 1": (lambda: attention_by_relation(np.ones((1, 3, 3)), MASKED, ORDER), "sums to 3; it must be 1"),
+    "too few topics": (lambda: attention_by_relation(np.ones((1, 3, 3)) / 3, MASKED, ORDER[:2]), "to 3; .* between 0 and 2"),
+    "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
+    "attention setting, τ above T": (lambda: AttentionSetting(3, 2, 4, MASKING), "tau = 4 .* between 1 and 3"),
+    "r of 0": (lambda: AttentionSetting(3, 2, 2, MASKING).loss(0.0), "r = 0.0 must be above 0"),
+    "r of one topic": (lambda: AttentionSetting(3, 2, 1, MASKING).optimal_ratio(), "tau = 1.* unless tau > 1"),
+    "Bayes, τ above T": (lambda: bayes_loss_long(3, 2, 4, MASKING, "squared"), "tau = 4 .* between 1 and 3"),
+    "Bayes, unknown loss": (lambda: bayes_loss(TOPICS, MASKING, "mse"), "loss = 'mse' .* 'squared'"),
+    "Bayes, one document": (lambda: bayes_loss(TOPICS, MASKING, "squared", num_documents=1), "num_documents = 1 .* at least 2"),
+    "Bayes, overlapping topics": (
+        lambda: bayes_loss(TopicModel(2, topic_word=np.full((2, 3), 1 / 3)), MASKING, "squared"),
+        "share no words",
+    ),
+    "figure that does not fit": (lambda: matrix_figure(np.eye(3), ORDER, title="M"), r"\(3, 3\).*\(4, 4\)"),
+    "figure without limit": (lambda: matrix_figure(EYE, ORDER, title="M", limit=0.0), "limit = 0.0 must be above 0"),
+    "slider labels": (lambda: slider_figure(EYE[None], [1, 2], ORDER, title="S"), "2 labels .* 1 matrices"),
+    "slider labels twice": (lambda: slider_figure(np.stack([EYE, EYE]), [1, 1], ORDER, title="S"), r"2 labels \(1 different\)"),
+    "comparison that does not fit": (lambda: compare_figure(np.eye(3), np.eye(3), ORDER, title="C"), r"\(3, 3\).*\(4, 4\)"),
+    "no curve": (lambda: curves_figure({}, title="L", x_title="x", y_title="y"), "nothing to draw"),
+    "x and y": (lambda: curves_figure({"a": ([1], [1, 2])}, title="L", x_title="x", y_title="y"), "a: x has shape"),
+    "no losses": (lambda: loss_figure({"a": np.empty(0)}, title="L", y_title="y", references={}), "a: .*S ≥ 1"),
+    "document figure": (lambda: document_figure(MASKED, EYE, ORDER, title="D"), r"\(4, 4\).*\(1, 3, 3\)"),
+    "document columns": (
+        lambda: document_figure(MASKED, np.ones((1, 3, 3)) / 3, ORDER, title="D", columns=0),
+        "columns = 0 .* at least 1",
+    ),
+    "embeddings, unknown loss": (lambda: train_embeddings("mse"), "loss = 'mse'"),
+    "bool for a number": (lambda: checks.check_int("x", True, 0), "x = True .* whole number"),
+    "text for a number": (lambda: checks.check_probability("x", "0.5"), "x = '0.5' must be a number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_named(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    call, complaint = CASES[case]
+    with pytest.raises((ValueError, FileNotFoundError), match=complaint):
+        call()
+    assert not list(tmp_path.iterdir())  # nothing half-written

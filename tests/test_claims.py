@@ -1,0 +1,56 @@
+import json
+
+import numpy as np
+import pytest
+
+from topiclens import claims, theory
+from topiclens.__main__ import main
+from topiclens.claims import ALL, Claim
+
+
+def test_every_claim_holds(capsys):
+    assert main(["claims", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [claim["name"] for claim in printed] == list(ALL)
+    for claim in printed:
+        assert set(claim) == {"name", "statement", "measured", "expected", "holds"}
+        assert claim["holds"] is True
+        assert set(claim["measured"]) == set(claim["expected"])
+        assert all(len(numbers) > 0 for numbers in claim["measured"].values())
+
+
+def test_one_claim_in_words(capsys):
+    assert main(["claims", "--only", "attention-theory"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("[attention-theory] ✓ holds")
+    assert printed.count("[") == 2  # this claim's name and one bound
+
+
+def test_an_unknown_claim_is_refused(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["claims", "--only", "nonsense"])
+    assert stop.value.code == 2
+    assert "invalid choice: 'nonsense'" in capsys.readouterr().err
+
+
+def test_a_broken_formula_fails_the_command(monkeypatch, capsys):
+    whole = theory.AttentionSetting.loss
+    monkeypatch.setattr(theory.AttentionSetting, "loss", lambda self, r: whole(self, np.asarray(r) * 1.01))
+    assert main(["claims", "--only", "attention-theory"]) == 1
+    assert "✗ FAILS" in capsys.readouterr().out
+
+
+def test_bounds_decide():
+    claim = Claim("x", "x", {"q": [1.0, 2.0]}, {"q": (0.5, 2.0)})
+    assert claim.holds
+    claim.check()
+    for bad in ({"q": [2.1]}, {"q": [0.4]}, {"q": [float("nan")]}):
+        broken = Claim("x", "x", bad, {"q": (0.5, 2.0)})
+        assert not broken.holds
+        with pytest.raises(AssertionError, match="'x' fails"):
+            broken.check()
+
+
+def test_untied_embeddings_fail_the_claim():
+    """The claim can tell: with an untied decoder the embeddings' Gram matrix is not the optimum."""
+    assert not claims.embeddings([claims.train_embeddings("squared", decoder="free", steps=300, progress=False)]).holds

@@ -1,0 +1,112 @@
+import base64
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from topiclens.documents import Masking, TopicModel, mask_documents
+from topiclens.figures import (
+    compare_figure,
+    curves_figure,
+    document_figure,
+    loss_figure,
+    matrix_figure,
+    slider_figure,
+)
+from topiclens.model import TopicTransformer
+
+TOPICS = TopicModel(3, 4)
+RNG = np.random.default_rng(0)
+STACK = RNG.normal(size=(5, 12, 12))
+
+
+def documents():
+    masked = mask_documents(TopicModel(3, 4, length=(5, 9)).sample(3, 0).words, Masking(0.3), 12, 0)
+    return masked, TopicTransformer(12, init_scale=1.0).attention(masked).detach().numpy()
+
+
+def every_figure():
+    masked, attention = documents()
+    yield matrix_figure(STACK[0], TOPICS.word_topics, title="M")
+    yield matrix_figure(abs(STACK[0]), TOPICS.word_topics, title="A", signed=False, rows="query", columns="key")
+    yield slider_figure(STACK, [0, 1, 2, 5, 9], TOPICS.word_topics, title="S")
+    yield compare_figure(STACK[0], STACK[1], TOPICS.word_topics, title="C")
+    yield curves_figure({"a": ([1, 2], [3, 4])}, title="L", x_title="x", y_title="y", references={"r": 3.5})
+    yield loss_figure({"a": RNG.random(500)}, title="L", y_title="loss", references={"floor": 0.5})
+    yield document_figure(masked, attention, TOPICS.word_topics, title="D")
+
+
+@pytest.mark.parametrize("figure", list(every_figure()), ids=lambda f: f.layout.title.text)
+def test_every_figure_speaks_and_travels_light(figure):
+    alt = figure.layout.meta["alt"]
+    assert len(alt) > 40
+    assert alt != figure.layout.title.text
+    as_json = json.loads(figure.to_json())
+    assert len(json.dumps(as_json["layout"]["template"])) < 100  # plotly's default one is 7 KB
+    for trace in as_json["data"]:
+        if trace["type"] == "heatmap":
+            assert trace["z"]["dtype"] == "f4"
+            assert isinstance(trace["z"]["bdata"], str)
+
+
+def test_a_heatmap_holds_the_matrix_with_row_0_at_the_top():
+    figure = matrix_figure(STACK[0], TOPICS.word_topics, title="M", limit=2.0)
+    assert np.allclose(figure.data[0].z, STACK[0].astype(np.float32))
+    assert figure.layout.yaxis.autorange == "reversed"
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-2, 2)
+    assert len(figure.layout.shapes) == 4  # two boundaries between three topics, both ways
+    assert [s.x0 for s in figure.layout.shapes if s.x0 == s.x1] == [3.5, 7.5]
+    assert figure.data[0].y[4] == "5 (topic 2)"
+
+
+def test_a_slider_shows_every_matrix_on_one_scale():
+    figure = slider_figure(STACK, [0, 1, 2, 5, 9], TOPICS.word_topics, title="S")
+    assert [frame.name for frame in figure.frames] == ["0", "1", "2", "5", "9"]
+    for frame, matrix in zip(figure.frames, STACK, strict=True):
+        assert np.allclose(frame.data[0].z, matrix.astype(np.float32))
+        assert frame.data[0].zmax is None  # colours stay those of the figure
+        assert f"{np.trace(matrix) / 12:.2f}".replace("-", "−") in frame.layout.title.subtitle.text
+    assert np.allclose(figure.data[0].z, STACK[-1].astype(np.float32))
+    (slider,) = figure.layout.sliders
+    assert slider.active == 4
+    assert [list(step.args[0]) for step in slider.steps] == [[frame.name] for frame in figure.frames]
+
+
+def test_comparison_has_one_scale_and_the_difference():
+    figure = compare_figure(STACK[0], STACK[1], TOPICS.word_topics, title="C")
+    learned, theory, difference = (trace.z for trace in figure.data)
+    assert np.allclose(difference, np.float32(STACK[0] - STACK[1]))
+    assert np.allclose(learned - theory, difference, atol=1e-6)
+    assert {trace.coloraxis for trace in figure.data} == {"coloraxis"}
+    assert figure.layout.coloraxis.cmin == -figure.layout.coloraxis.cmax
+
+
+def test_a_document_shows_the_attention_of_the_chosen_query():
+    masked, attention = documents()
+    figure = document_figure(masked, attention, TOPICS.word_topics, title="D", columns=4)
+    chooser, *menus = figure.layout.updatemenus
+    assert len(chooser.buttons) == len(menus) == len(figure.data) == 3
+    for d, menu in enumerate(menus):
+        length = masked.present[d].sum()
+        names = [n for n in figure.data[d].text.ravel() if n]
+        assert names == ["?" if i == 0 else str(i) for i in masked.shown[d, :length]]
+        for button in menu.buttons:
+            shown = 0 if button.label == "?" else int(button.label)
+            query = int(np.flatnonzero(masked.shown[d] == shown)[0])
+            cells = np.asarray(button.args[0]["z"][0]).ravel()[:length]
+            assert np.allclose(cells, attention[d, query, :length], atol=1e-7)
+
+
+def test_loss_curves_are_averages_of_all_steps():
+    losses = RNG.random(1000)
+    x, y = (loss_figure({"a": losses}, title="L", y_title="loss", references={}).data[0][k] for k in "xy")
+    widths = np.diff(np.concatenate([[0], x]))
+    assert x[-1] == 1000
+    assert (widths * y).sum() == pytest.approx(losses.sum())
+
+
+def test_typed_arrays_are_readable_without_us():
+    z = json.loads(go.Figure(matrix_figure(STACK[0], TOPICS.word_topics, title="M")).to_json())["data"][0]["z"]
+    back = np.frombuffer(base64.b64decode(z["bdata"]), np.float32).reshape(12, 12)
+    assert np.allclose(back, STACK[0], atol=1e-6)

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topiclens.documents import MASK, PAD, Dirichlet, MaskedDocuments, Masking, TopicModel, mask_documents
+from topiclens.measures import attention_by_relation, between_words, block_means, gram
+from topiclens.model import TopicTransformer
+
+WORD_TOPICS = np.arange(100) // 10
+
+
+def relation(i, j, topics):
+    return 0 if i == j else 1 if topics[i] == topics[j] else 2
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(0, 10**6))
+@settings(deadline=None)
+def test_block_means_are_means_over_pairs(topics, seed):
+    V, topics = len(topics), np.array(topics)
+    stack = np.random.default_rng(seed).normal(size=(2, V, V))
+    groups = [
+        [[m[i, j] for i in range(V) for j in range(V) if relation(i, j, topics) == r] for r in range(3)] for m in stack
+    ]
+    found = block_means(stack, topics)
+    for k in range(2):
+        for r in range(3):
+            expected = np.mean(groups[k][r]) if groups[k][r] else np.nan
+            assert found[r][k] == pytest.approx(expected, nan_ok=True)
+    assert np.allclose(block_means(stack[0], topics), [f[0] for f in found], equal_nan=True)
+
+
+def test_gram_is_inner_products():
+    W_E = np.random.default_rng(0).normal(size=(2, 3, 5)).astype(np.float32)
+    assert np.allclose(gram(W_E)[1], W_E[1].T @ W_E[1], atol=1e-6)
+    assert gram(W_E).dtype == np.float64
+
+
+def batch(num_documents=6, see_selected=True, seed=0):
+    topics = TopicModel(mixture=Dirichlet(0.1), length=(10, 30))
+    masked = mask_documents(topics.sample(num_documents, seed).words, Masking(0.3), 100, seed)
+    model = TopicTransformer(100, see_selected=see_selected, init_scale=0.4)
+    return masked, model.attention(masked).detach().numpy()
+
+
+@pytest.mark.parametrize("see_selected", [True, False])
+def test_attention_by_relation_is_a_loop_over_pairs(see_selected):
+    masked, attention = batch(see_selected=see_selected)
+    groups = {kind: [[], [], []] for kind in ("word", "mask")}
+    D, N = masked.shown.shape
+    for d in range(D):
+        for q in range(N):
+            for k in range(N):
+                query, key = masked.shown[d, q], masked.shown[d, k]
+                if PAD in (query, key) or key == MASK:
+                    continue
+                word = masked.words[d, q] if query == MASK else query
+                kind = "mask" if query == MASK else "word"
+                groups[kind][relation(word - 1, key - 1, WORD_TOPICS)].append(attention[d, q, k])
+    found = attention_by_relation(attention, masked, WORD_TOPICS)
+    for means, kind in zip(found, groups, strict=True):
+        assert means == pytest.approx([np.mean(np.array(g, float)) for g in groups[kind]], rel=1e-9)
+
+
+def planted(masked, same=3.0):
+    """Attention that prefers the query's topic by a factor of exactly `same`, whatever the documents."""
+    topic = np.where(masked.shown > 0, (masked.shown - 1) // 10, -1)
+    weights = np.where((topic[:, :, None] == topic[:, None, :]) & (topic[:, :, None] >= 0), same, 1.0)
+    weights *= masked.present[:, None, :]
+    return weights / weights.sum(2, keepdims=True)
+
+
+def test_ids_shifted_by_one_or_four_are_caught():
+    """Off by the number of special tokens, topics are looked up in the wrong row; with words of all topics about,
+    the highest id falls outside and the measure refuses, instead of printing 1.3 where the truth is 3."""
+    masked, _ = batch(40)
+    attention = planted(masked)
+    true = attention_by_relation(attention, masked, WORD_TOPICS).word_queries
+    assert true.same_topic / true.different_topic > 2
+    for shift in (1, 4):
+        shifted = MaskedDocuments(
+            *(np.where(x > 0, x + shift, x) for x in (masked.words, masked.shown)), masked.selected
+        )
+        with pytest.raises(ValueError, match=f"run from .* to {100 + shift}; they must lie between . and 100"):
+            attention_by_relation(attention, shifted, WORD_TOPICS)
+        # the other way round: topics that are listed with room for special tokens
+        padded = np.concatenate([np.zeros(shift, int), WORD_TOPICS])[:100]
+        wrong = attention_by_relation(attention, masked, padded).word_queries
+        assert wrong.same_topic / wrong.different_topic < 0.9 * true.same_topic / true.different_topic
+    zero_based = MaskedDocuments(np.where(masked.words == PAD, PAD, masked.words - 1), masked.shown, masked.selected)
+    with pytest.raises(ValueError, match="words: ids run from 0"):
+        attention_by_relation(attention, zero_based, WORD_TOPICS)
+    with pytest.raises(ValueError, match=r"must be \(100, 100\)"):
+        block_means(np.eye(101), WORD_TOPICS)  # a matrix over ids, [MASK] not taken out
+
+
+def test_transposed_attention_is_caught():
+    masked, attention = batch()
+    with pytest.raises(ValueError, match="must be 1"):
+        attention_by_relation(attention.transpose(0, 2, 1), masked, WORD_TOPICS)
+
+
+def test_sums_are_float64():
+    """Ten thousand small numbers beside a large one survive; in float32 they would be lost."""
+    words = np.array([[1] + [11] * 2000])
+    masked = MaskedDocuments(words, words, np.zeros_like(words, bool))
+    attention = np.zeros((1, 2001, 2001), np.float32)
+    attention[0, :, 0] = 1
+    attention[0, 0, 0], attention[0, 0, 1:] = 0.0, np.float32(1 / 2000)
+    means = attention_by_relation(attention, masked, WORD_TOPICS).word_queries
+    exact = (2000 * 1.0 + 2000 * float(np.float32(1 / 2000))) / 4000
+    assert means.different_topic == pytest.approx(exact, rel=1e-12)
+
+
+def test_between_words_takes_mask_out():
+    assert between_words(np.arange(9).reshape(3, 3)).tolist() == [[4, 5], [7, 8]]
