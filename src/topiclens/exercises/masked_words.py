@@ -1,0 +1,134 @@
+"""Checks of chapter 2, masked words."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.stats import binom
+
+from ..documents import Masking
+from ..theory import bayes_loss_long, shown_shares
+from . import array_complaint, exercise
+
+SHARE_MASKING, SHARE_LENGTH = Masking(mask_prob=0.2, keep_prob=0.1, random_prob=0.3), 150
+T, WORDS_PER_TOPIC, TAU = 10, 10, 4
+
+
+@exercise
+def mask_share(answer) -> str | None:
+    """The pair (c, expected number of [MASK] in a document) for SHARE_MASKING and SHARE_LENGTH."""
+    p_m = SHARE_MASKING.mask_prob
+    c = shown_shares(SHARE_MASKING)[2]
+    complaint = array_complaint(answer, np.array([c, c * SHARE_LENGTH]), 1e-9, "")
+    if complaint is None or complaint:
+        return complaint
+    share, _ = np.asarray(answer, float)
+    if np.isclose(share, p_m):
+        return "Your share is that of the selected positions; some of those show a word."
+    if np.isclose(share, SHARE_MASKING.hide_prob):
+        return "Your share is among the selected positions; c is among all positions."
+    if not np.isclose(share, c):
+        return "The share c is wrong: how likely is it that a position is selected, and that it then shows no word?"
+    return "The share is right, the number is not: every one of the N positions shows [MASK] with the probability c."
+
+
+@exercise
+def posterior(answer) -> str | None:
+    """A function (keep_prob, random_prob, num_topics, tau, words_per_topic) → P(true word = shown word)."""
+    if not callable(answer):
+        return f"The answer must be a function, not {type(answer).__name__}."
+    cases = [
+        # (setting, what to say if it fails); the easiest first
+        ((0.1, 0.0, 10, 4, 10), "With random_prob = 0 every word that a selected position shows is a kept one."),
+        ((0.0, 0.1, 10, 4, 10), "With keep_prob = 0 the shown word tells nothing: the topics of the document remain."),
+        ((0.1, 0.1, 10, 10, 10), "With tau = num_topics every random word falls into a topic of the document."),
+        ((0.1, 0.1, 10, 4, 10), ""),
+        ((0.3, 0.2, 7, 2, 5), ""),
+        ((0.05, 0.4, 20, 3, 4), ""),
+    ]
+    for setting, hint in cases:
+        value, complaint = _value(answer, setting)
+        if complaint:
+            return complaint
+        keep_prob, random_prob, num_topics, tau, v = setting
+        kept = keep_prob * num_topics / (keep_prob * num_topics + random_prob * tau)
+        if np.isclose(value, kept + (1 - kept) / (tau * v), rtol=1e-6):
+            continue
+        if np.isclose(value, kept, rtol=1e-6):
+            return (
+                f"For {setting} you give the probability that the word was kept. "
+                "If it was not, the true word can still happen to be the shown one."
+            )
+        coins = keep_prob / (keep_prob + random_prob)
+        if np.isclose([coins, coins + (1 - coins) / (tau * v)], value, rtol=1e-6).any():
+            return (
+                f"For {setting} you compare the two coins alone. We also know that the shown word's topic is in the "
+                "document: how often would that be so for a random word?"
+            )
+        return f"For {setting} you give {value:.4f}. {hint}".strip()
+    return None
+
+
+@exercise
+def finite_floor(answer) -> str | None:
+    """A function N → least cross-entropy at a position that shows [MASK], default documents of N words."""
+    if not callable(answer):
+        return f"The answer must be a function, not {type(answer).__name__}."
+    masking = Masking()
+    long = bayes_loss_long(T, WORDS_PER_TOPIC, TAU, masking, "cross-entropy", use_query=False)
+    for N in (1, 2, 10, 40):
+        value, complaint = _value(answer, (N,))
+        if complaint:
+            return complaint
+        truth = _floor(_unselected(N, masking.mask_prob))
+        if abs(value - truth) <= 0.005 * truth:
+            continue
+        if N == 1:
+            return f"For N = 1 you give {value:.4f}. The document's one word is hidden: what is known of its topic?"
+        if abs(value - long) <= 1e-6 * long:
+            return f"For N = {N} you give the line of long documents, in which every topic has been seen."
+        for visible, mistake in {
+            N: "all N positions show their word, the one in question included",
+            N - 1: "all other positions show their word; some of them are selected, too",
+        }.items():
+            if abs(value - _floor({visible: 1.0})) <= 0.002 * truth:
+                return f"For N = {N} you seem to say that {mistake}."
+        return f"For N = {N} you give {value:.4f}, which is too {'high' if value > truth else 'low'}."
+    return None
+
+
+def _value(function: Callable, arguments: tuple) -> tuple[float, str | None]:
+    """The number that a reader's function returns, or a complaint."""
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        return np.nan, f"Called with {arguments}, your function stops with {type(error).__name__}: {error}"
+    try:
+        value = float(result)
+    except (TypeError, ValueError):
+        return np.nan, f"Called with {arguments}, your function must return a number, not {type(result).__name__}."
+    if not np.isfinite(value):
+        return np.nan, f"Called with {arguments}, your function returns {value}."
+    return value, None
+
+
+def _unselected(N: int, mask_prob: float) -> dict[int, float]:
+    """How likely it is that M of the N−1 other positions are not selected."""
+    M = np.arange(N)
+    return dict(zip(M.tolist(), binom.pmf(M, N - 1, 1 - mask_prob).tolist(), strict=True))
+
+
+def _floor(visible: dict[int, float]) -> float:
+    """Least cross-entropy at [MASK] if M words are seen with the probability visible[M], by counting topics seen."""
+    floor = 0.0
+    for M, chance in visible.items():
+        seen = np.zeros(TAU + 1)  # the probability that k of the document's topics have been seen
+        seen[0] = 1
+        for _ in range(M):
+            k = np.arange(TAU + 1)
+            seen = seen * k / TAU + np.append(0, (seen * (1 - k / TAU))[:-1])
+        for k in range(TAU + 1):
+            loss = k / TAU * np.log(TAU)
+            if k < TAU:
+                loss += (1 - k / TAU) * np.log(TAU * (T - k) / (TAU - k))
+            floor += chance * seen[k] * loss
+    return float(floor + np.log(WORDS_PER_TOPIC))
