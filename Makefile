@@ -36,7 +36,7 @@ bench: .venv/ready
 	python tests/bench.py
 
 clean:
-	rm -rf _build .venv
+	rm -rf _build
 
 .venv/ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2])'

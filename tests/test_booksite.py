@@ -23,10 +23,16 @@ def as_json(figure):
     return json.loads(figure.to_json())
 
 
-def restored(z):
+def restored(z, frame_before=None):
     """What book.js makes of a matrix in the page."""
     ints = np.array([np.nan if n is None else n for n in z["ints"]], dtype=float)
-    return (ints * z["step"]).astype("float32").reshape(z["shape"])
+    rows, columns = z["shape"]
+    if len(ints) < rows * columns:
+        whole = np.zeros((rows, rows))
+        whole[np.tril_indices(rows)] = ints
+        ints = whole + np.tril(whole, -1).T
+    matrix = (ints * z["step"]).reshape(rows, columns)
+    return matrix + frame_before if z.get("changes") else matrix
 
 
 def heatmap(z=MATRIX, meta=None, **kwargs):
@@ -61,6 +67,23 @@ class TestShrink:
         ):
             assert z["step"] == 0.005
             assert np.abs(restored(z) - factor * MATRIX).max() <= 4 / 1000
+
+    def test_frames_hold_changes(self):
+        stack = [MATRIX, MATRIX + 0.01, MATRIX + 0.03]
+        figure = heatmap(zmin=-2, zmax=2)
+        figure.frames = [go.Frame(name=str(k), data=[go.Heatmap(z=z)], traces=[0]) for k, z in enumerate(stack)]
+        packed = [frame["data"][0]["z"] for frame in shrink(as_json(figure))["frames"]]
+        assert [z.get("changes", False) for z in packed] == [False, True, True]
+        before = None
+        for z, expected in zip(packed, stack, strict=True):
+            before = restored(z, before)
+            assert np.abs(before - expected).max() <= 4 / 1000
+
+    def test_symmetric_matrices_are_halved(self):
+        gram = (MATRIX @ MATRIX.T).astype("float32")
+        z = shrink(as_json(heatmap(z=gram, zmin=-2, zmax=2)))["data"][0]["z"]
+        assert len(z["ints"]) == 40 * 41 / 2
+        assert np.abs(restored(z) - gram).max() <= 4 / 1000
 
     def test_other_calls_stay(self):
         figure = heatmap().update_layout(

@@ -53,25 +53,35 @@ def shrink(figure: dict) -> dict:
     ranges = [_colour_range(trace, layout) for trace in figure["data"]]
     everywhere = range(len(ranges))
     entries = 0
+    frame_before = {}  # trace number → step, and the matrix in steps
 
-    def shrink_matrix(z, trace_number: int):
-        """A heatmap's float matrix as {"step", "shape", "ints"}; anything else as it was. NaN becomes null."""
+    def shrink_matrix(z, trace_number: int, of_frame: bool = False):
+        """A heatmap's float matrix in the form of `_packed`; anything else as it was.
+
+        In a frame, only the changes since the frame before are kept: training moves most entries little.
+        """
         nonlocal entries
         values = _float_matrix(z) if ranges[trace_number] is not None else None
         if values is None:
             return z
         entries += values.size
         step = round_step((ranges[trace_number] or np.nanmax(np.abs(values))) / STEPS_PER_RANGE)
-        ints = [None if np.isnan(n) else int(n) for n in np.rint(values.ravel() / step).tolist()]
-        return {"step": step, "shape": list(values.shape), "ints": ints}
+        in_steps = np.rint(values / step)
+        if not of_frame:
+            return _packed(in_steps, step)
+        step_before, before = frame_before.get(trace_number, (None, None))
+        frame_before[trace_number] = step, in_steps
+        if step != step_before or in_steps.shape != before.shape or np.isnan(in_steps + before).any():
+            return dict(_packed(in_steps, step), trace=trace_number)
+        return dict(_packed(in_steps - before, step), trace=trace_number, changes=True)
 
-    def shrink_traces(traces: list, trace_numbers) -> list:
+    def shrink_traces(traces: list, trace_numbers, of_frame: bool = False) -> list:
         numbered = zip(traces, trace_numbers, strict=False)
-        return [dict(trace, z=shrink_matrix(trace["z"], n)) if "z" in trace else trace for trace, n in numbered]
+        return [dict(t, z=shrink_matrix(t["z"], n, of_frame)) if "z" in t else t for t, n in numbered]
 
     def shrink_frame(frame: dict) -> dict:
-        traces = frame.get("data")
-        return dict(frame, data=shrink_traces(traces, frame.get("traces") or everywhere)) if traces else frame
+        traces, numbers = frame.get("data"), frame.get("traces") or everywhere
+        return dict(frame, data=shrink_traces(traces, numbers, of_frame=True)) if traces else frame
 
     def shrink_call(call: dict) -> dict:
         """A menu button or slider step: `restyle` and `update` take {"z": [a matrix per trace]} and trace numbers."""
@@ -116,6 +126,14 @@ def _float_matrix(z) -> np.ndarray | None:
         return None
     # Nothing but zeros and gaps gives no step to round to.
     return values if np.nan_to_num(values, posinf=0, neginf=0).any() and not np.isinf(values).any() else None
+
+
+def _packed(in_steps: np.ndarray, step: float) -> dict:
+    """A matrix of whole numbers, row by row; of a symmetric one the entries up to the diagonal. NaN becomes null."""
+    symmetric = np.array_equal(in_steps, in_steps.T)
+    kept = in_steps[np.tril_indices(len(in_steps))] if symmetric else in_steps.ravel()
+    ints = [None if np.isnan(n) else int(n) for n in kept.tolist()]
+    return {"step": step, "shape": list(in_steps.shape), "ints": ints}
 
 
 def round_step(bound: float) -> float:

@@ -1,10 +1,15 @@
 """What a reader does with the pages: drag, play, point, click, download, print, search, follow links."""
 
 import csv
+import json
 import re
 
+import numpy as np
+import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import expect
+
+from booksite.figure_html import figure_html
 
 SCRUBBERS = ("book/intro", "book/04-embeddings")
 
@@ -60,6 +65,7 @@ def plays_and_stops(figure):
     before = numbers(figure)
     press(figure, "Play")
     wait_for_change(figure, before)
+    wait_for_change(figure, numbers(figure))
     press(figure, "Pause")
     figure.page.wait_for_timeout(300)  # a frame that was on its way
     stopped = numbers(figure)
@@ -74,6 +80,31 @@ def scrubber(visit, find_figure):
     visit.open(name)
     yield visit.figure(number)
     assert not visit.problems
+
+
+def test_matrices_arrive_as_they_were_sent(visit):
+    """figure_html.shrink and book.js undo each other, to a thousandth of the colour range."""
+    rng = np.random.default_rng(0)
+    gram = np.cov(rng.normal(size=(40, 60)))
+    gap = rng.normal(size=(40, 40))
+    gap[2, 3] = np.nan
+    frames = [gram, gram + 0.2, rng.normal(size=(40, 40)), gap, gram]
+    figure = go.Figure(
+        go.Heatmap(z=frames[0].astype("float32"), zmin=-2, zmax=2),
+        layout={"meta": {"alt": "numbers"}},
+        frames=[go.Frame(name=str(k), data=[go.Heatmap(z=z.astype("float32"))]) for k, z in enumerate(frames)],
+    )
+    script = '<script defer src="_static/book.js" data-plotly="plotly.min.js"></script>'
+    body = f"<!doctype html><title>test</title>{script}{figure_html(json.loads(figure.to_json()))}"
+    visit = visit()
+    visit.page.route("**/numbers.html", lambda route: route.fulfill(body=body, content_type="text/html"))
+    visit.open("numbers")
+    arrived = visit.figure(0).evaluate("""
+        (figure) => figure.querySelector(".js-plotly-plot")._transitionData._frames
+            .map(({ data }) => Array.from(data[0].z, (row) => Array.from(row)))
+    """)
+    for z, expected in zip(arrived, frames, strict=True):
+        np.testing.assert_allclose(np.array(z, dtype=float), expected, atol=0.004)
 
 
 @pytest.mark.parametrize("width", [1280, 375])
@@ -110,6 +141,8 @@ def test_play_after_drag_and_change_of_theme(scrubber):
         """)
 
     drag_slider(scrubber, 0.3)
+    # What plotly does by itself now and then, when a frame is drawn in the moment of letting go.
+    scrubber.evaluate("(f) => (f.querySelector('.js-plotly-plot')._fullLayout.sliders[0]._dragging = true)")
     light = colour()
     scrubber.page.evaluate("document.documentElement.dataset.theme = 'dark'")
     scrubber.page.wait_for_timeout(200)
@@ -132,6 +165,36 @@ def test_slider_let_go_outside(scrubber):
     mouse.move(grip["x"] + 200, grip["y"] + 5, steps=4)
     scrubber.page.wait_for_timeout(200)
     assert scrubber.locator(".slider-grip-rect").bounding_box() == position
+
+
+def test_slider_and_buttons_by_keyboard(scrubber):
+    keyboard = scrubber.page.keyboard
+    slider = scrubber.get_by_role("slider")
+    slider.focus()
+    expect(slider).to_be_in_viewport()
+    before, value = numbers(scrubber), int(slider.input_value())
+    keyboard.press("ArrowLeft" if value else "ArrowRight")
+    wait_for_change(scrubber, before)
+    assert abs(int(slider.input_value()) - value) == 1
+    before = numbers(scrubber)
+    scrubber.get_by_role("button", name="Play").focus()
+    keyboard.press("Enter")
+    wait_for_change(scrubber, before)
+    scrubber.get_by_role("button", name="Pause").focus()
+    keyboard.press("Enter")
+    assert slider.get_attribute("aria-valuetext")
+
+
+def test_menu_by_keyboard(visit, find_figure):
+    visit = visit()
+    name, number = find_figure(is_clickable)
+    visit.open(name)
+    figure = visit.figure(number)
+    before = numbers(figure)
+    menu = figure.locator("select:not([hidden])").last
+    menu.select_option(index=1)
+    wait_for_change(figure, before)
+    assert not visit.problems
 
 
 def test_hover(scrubber):

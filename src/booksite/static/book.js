@@ -8,17 +8,34 @@
 
   /* ---- from the page's JSON to plotly's ---- */
 
-  function floats({ step, shape: [rows, columns], ints }) {
-    const flat = Float32Array.from(ints, (n) => (n === null ? NaN : n * step));
-    return Array.from({ length: rows }, (_, i) => flat.subarray(i * columns, (i + 1) * columns));
+  /* Undoes figure_html.shrink, wherever in `figure` a matrix stands. */
+  function restore(figure) {
+    const frameBefore = []; // by number of the trace
+
+    function matrix({ step, shape: [rows, columns], ints, trace, changes }) {
+      if (ints.length < rows * columns) ints = symmetric(ints, rows);
+      if (changes) ints = ints.map((change, i) => frameBefore[trace][i] + change);
+      if (trace !== undefined) frameBefore[trace] = ints;
+      const flat = Float32Array.from(ints, (n) => (n === null ? NaN : n * step));
+      return Array.from({ length: rows }, (_, i) => flat.subarray(i * columns, (i + 1) * columns));
+    }
+
+    function walk(value) {
+      if (value === null || typeof value !== "object") return value;
+      if (value.ints) return matrix(value);
+      for (const key of Object.keys(value)) value[key] = walk(value[key]);
+      return value;
+    }
+    return walk(figure);
   }
 
-  /* Undoes figure_html.shrink, wherever in the figure a matrix stands. */
-  function restore(value) {
-    if (value === null || typeof value !== "object") return value;
-    if (value.ints) return floats(value);
-    for (const key of Object.keys(value)) value[key] = restore(value[key]);
-    return value;
+  function symmetric(triangle, size) {
+    const whole = Array(size * size);
+    let next = 0;
+    for (let i = 0; i < size; i++) {
+      for (let j = 0; j <= i; j++) whole[i * size + j] = whole[j * size + i] = triangle[next++];
+    }
+    return whole;
   }
 
   function merge(base, more) {
@@ -129,7 +146,7 @@
     }
   }
 
-  function element(tag, properties, ...children) {
+  function element(tag, properties = {}, ...children) {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
     return made;
@@ -137,31 +154,52 @@
 
   /* plotly's own controls answer to a pointer only. These do the same for a keyboard; book.css shows them in use. */
   function keyboardControls(gd) {
-    const { sliders = [], updatemenus = [] } = gd._fullLayout;
-    const ranges = sliders.map(({ steps, active, currentvalue }, n) => {
+    const now = (container, n) => gd._fullLayout[container][n];
+    const controls = element("div", { className: "keyboard" });
+    const updates = []; // what keeps the controls as plotly's are now
+
+    for (const [n, { steps, currentvalue }] of (gd._fullLayout.sliders ?? []).entries()) {
       const ariaLabel = currentvalue.prefix || "slider";
       const range = element("input", { type: "range", max: steps.length - 1, ariaLabel });
-      const show = (step) => Object.assign(range, { value: step, ariaValueText: steps[step].label });
-      range.addEventListener("input", async () => {
-        await call(gd, steps[range.value]);
-        await window.Plotly.relayout(gd, { [`sliders[${n}].active`]: range.valueAsNumber });
+      range.oninput = async () => {
+        const active = range.valueAsNumber;
+        await call(gd, steps[active]);
+        await window.Plotly.relayout(gd, { [`sliders[${n}].active`]: active });
+      };
+      updates.push(() => {
+        const { active } = now("sliders", n);
+        Object.assign(range, { value: active, ariaValueText: steps[active].label });
       });
-      gd.on("plotly_sliderchange", ({ slider }) => slider._index === n && show(slider.active));
-      show(active);
-      return range;
-    });
-    const menus = updatemenus.flatMap(({ type, buttons, active, visible }, menu) => {
-      if (!visible) return [];
+      controls.append(range);
+    }
+    for (const [n, { type, buttons }] of (gd._fullLayout.updatemenus ?? []).entries()) {
+      const labels = buttons.map(({ label }) => label);
+      let menu;
       if (type === "buttons") {
-        return buttons.map(({ label }, n) => element("button", { onclick: () => press(gd, menu, n) }, label));
+        menu = element("span");
+        menu.append(...labels.map((label, i) => element("button", { onclick: () => press(gd, n, i) }, label)));
+      } else {
+        const options = labels.map((label, value) => element("option", { value }, label));
+        menu = element("select", { ariaLabel: "choose", onchange: () => press(gd, n, Number(menu.value)) }, ...options);
+        updates.push(() => (menu.value = now("updatemenus", n).active));
       }
-      const options = buttons.map(({ label }, n) => element("option", { value: n, selected: n === active }, label));
-      const onchange = () => press(gd, menu, select.value);
-      const select = element("select", { ariaLabel: "choose", onchange }, ...options);
-      gd.on("plotly_buttonclicked", (event) => event.menu._index === menu && (select.value = event.active));
-      return [select];
+      updates.push(() => (menu.hidden = !now("updatemenus", n).visible));
+      controls.append(menu);
+    }
+    const update = () => updates.forEach((each) => each());
+    update();
+    gd.on("plotly_afterplot", update);
+    return controls;
+  }
+
+  /* A frame drawn while the hand lets go can leave plotly's slider "being dragged"; Play would then not move it. */
+  function letSlidersGo(gd) {
+    let held = false;
+    gd.on("plotly_sliderstart", () => (held = true));
+    gd.on("plotly_sliderend", () => (held = false));
+    gd.on("plotly_afterplot", () => {
+      if (!held) for (const slider of gd._fullLayout.sliders ?? []) slider._dragging = false;
     });
-    return element("div", { className: "keyboard" }, ...ranges, ...menus);
   }
 
   /* ---- drawing ---- */
@@ -195,6 +233,7 @@
     for (const old of figure.querySelectorAll(".js-plotly-plot, .keyboard")) old.remove();
     figure.append(gd);
     const done = window.Plotly.newPlot(gd, { data, layout, frames, config });
+    letSlidersGo(gd);
     figure.append(keyboardControls(gd));
     // The figure's label says what is to be seen; hundreds of bare numbers would only bury it.
     for (const svg of gd.querySelectorAll(".main-svg")) svg.ariaHidden = "true";
