@@ -155,12 +155,14 @@ class TopicTransformer(nn.Module):
         one table of scores and one of outputs serve the whole batch. `forward` equals this at `batch.row`.
         """
         device = self.W_E.device
+        if self.uniform_attention:  # all queries of a document see the same average
+            counts = torch.as_tensor(batch.counts, device=device)
+            average = counts / counts.sum(1, keepdim=True).clamp(min=1)
+            outputs = average @ self.outputs_per_id() + self.b
+            return outputs.index_select(0, torch.as_tensor(batch.document, device=device))
         counts = torch.as_tensor(batch.counts[batch.document], device=device)
-        if self.uniform_attention:
-            weights = counts / counts.sum(1, keepdim=True).clamp(min=1)
-        else:
-            scores = F.embedding(torch.as_tensor(batch.query, device=device), self.scores())
-            weights = _softmax(scores + counts.clamp(min=1).log(), counts > 0)
+        scores = F.embedding(torch.as_tensor(batch.query, device=device), self.scores())
+        weights = _softmax(scores + counts.clamp(min=1).log(), counts > 0)
         return weights @ self.outputs_per_id() + self.b
 
     def _embeddings(self, masked: MaskedDocuments) -> Tensor:
