@@ -50,7 +50,7 @@ def matrix_figure(
     _topic_axes(figure, word_topics, rows, columns)
     means = _means_text(matrix[0], word_topics, limit)
     alt = f"{title}: {len(word_topics)} × {len(word_topics)} words in topic order. Means: {means}."
-    _finish(figure, title, means, alt, SQUARE, narrow={"height": SQUARE_ON_PHONE})
+    _finish(figure, title, _two_lines(means), alt, SQUARE, narrow={"height": SQUARE_ON_PHONE})
     figure.update_layout(width=SQUARE)
     return figure
 
@@ -92,7 +92,7 @@ def slider_figure(
             name=label,
             data=[go.Heatmap(z=matrix.astype(np.float32))],
             traces=[0],
-            layout={"title": {"subtitle": {"text": text}}},
+            layout={"title": {"subtitle": {"text": _two_lines(text)}}},
         )
         for label, matrix, text in zip(labels, stack, means, strict=True)
     ]
@@ -100,7 +100,7 @@ def slider_figure(
         f"{title}, with a slider over {slider} from {labels[0]} to {labels[-1]}. "
         f"Means of the topic blocks at {labels[0]}: {means[0]}; at {labels[-1]}: {means[-1]}."
     )
-    _finish(figure, title, means[-1], alt, SQUARE + SLIDER, narrow={"height": SQUARE_ON_PHONE + SLIDER})
+    _finish(figure, title, _two_lines(means[-1]), alt, SQUARE + SLIDER, narrow={"height": SQUARE_ON_PHONE + SLIDER})
     _add_slider(figure, labels, f"{slider} ")
     figure.update_layout(width=SQUARE)
     return figure
@@ -232,8 +232,9 @@ def document_figure(
             grid(np.where(present, attention[d, np.flatnonzero(present)[n]], np.nan), np.nan).astype(np.float32)
             for n in first
         ]
+        opening = int(queries[0] == MASK and len(queries) > 1)  # a word: a query that shows [MASK] says the least
         figure.add_heatmap(
-            z=shades[0],
+            z=shades[opening],
             text=grid(names, ""),
             texttemplate="%{text}",
             hovertext=grid(np.array(hover, object), ""),
@@ -249,12 +250,15 @@ def document_figure(
                     {"label": _cell_name(query), "method": "restyle", "args": [{"z": [shade]}, [d]]}
                     for query, shade in zip(queries, shades, strict=True)
                 ],
+                "active": opening,
                 "visible": d == 0,
-                "x": 0.35,
+                "x": 1.0,
+                "xanchor": "right",
             }
         )
     chooser = {
         "x": 0.0,
+        "xanchor": "left",
         "buttons": [
             {
                 "label": f"document {d + 1}",
@@ -267,14 +271,14 @@ def document_figure(
             for d in range(D)
         ],
     }
-    place = {"xanchor": "left", "y": 1.0, "yanchor": "bottom", "pad": {"b": 8}, "showactive": True}
+    place = {"y": 1.0, "yanchor": "bottom", "pad": {"b": 8}, "showactive": True}
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False, autorange="reversed")
     alt = (
         f"{title}: {D} documents of up to {N} words in reading order, each word shaded by the attention that the "
         f"chosen query gives it, from 0 to {top:.3g}. Menus choose the document and the query."
     )
-    _finish(figure, title, "shade = attention from the chosen query · ? = [MASK]", alt, 150 + 34 * lines, click=True)
+    _finish(figure, title, "shade: attention from the chosen query · ?: [MASK]", alt, 150 + 34 * lines, click=True)
     figure.update_layout(
         updatemenus=[menu | place for menu in (chooser, *menus)],
         margin={"t": 120},
@@ -357,8 +361,13 @@ def _means_text(matrix, word_topics, limit):
     """Means by relation, with as many decimals as the colour range calls for."""
     digits = max(0, 2 - int(np.floor(np.log10(limit))))
     means = block_means(matrix, word_topics)._asdict()
-    text = " · ".join(f"{TEXT_KEYS[name]} {value:.{digits}f}" for name, value in means.items() if np.isfinite(value))
-    return text.replace("-", "−")
+    parts = [f"{TEXT_KEYS[name]} {value:.{digits}f}" for name, value in means.items() if np.isfinite(value)]
+    return " · ".join(parts).replace("-", "−")
+
+
+def _two_lines(text):
+    """A phone is too narrow for three means side by side."""
+    return "<br>".join(text.rsplit(" · ", 1))
 
 
 def _add_slider(figure, labels, prefix):
@@ -413,7 +422,7 @@ def _finish(figure, title, subtitle, alt, height, **meta):
             "subtitle": {"text": subtitle, "font": {"size": 12}} if subtitle else None,
         },
         height=height,
-        margin={"l": 50, "r": 10, "t": 75, "b": 50},
+        margin={"l": 50, "r": 16, "t": 90, "b": 50},
         font={"size": 12},
         meta={"alt": alt, **meta},
     )

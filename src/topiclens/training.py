@@ -16,7 +16,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from torch import Tensor
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from .checks import check_choice, check_int, check_positive
 from .documents import Masking, TopicModel, count_words, mask_documents
