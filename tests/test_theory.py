@@ -6,6 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import betabinom, binom
 
 from topiclens.documents import FIRST_WORD, Dirichlet, Masking, TauOfT, TopicModel, count_words, mask_documents
 from topiclens.measures import between_words, block_means
@@ -306,13 +307,25 @@ def test_bayes_loss_of_long_documents():
 
 
 def test_bayes_floors_of_the_authors_data():
-    """T = v = 10, α = 0.1, N ≈ 125; squared error there is the mean over 104 outputs."""
+    """T = v = 10, α = 0.1, N uniform in 100…150; squared error there is the mean over 104 outputs.
+
+    Without the query's word, an exact sum: topic t occurs n_t ~ beta-binomial(M) times among the M unselected words.
+    """
     topics = TopicModel(mixture=Dirichlet(0.1), length=(100, 150))
-    floors = {True: (2.916, 0.00838), False: (3.170, 0.00909)}
-    for use_query, expected in floors.items():
-        for loss, floor, scale in zip(("cross-entropy", "squared"), expected, (1, 104), strict=True):
-            found = bayes_loss(topics, DEFAULT, loss, use_query=use_query, num_documents=20_000)
-            assert abs(found.mean / scale - floor) < 4 * found.error / scale + 0.5 * 10.0 ** -(3 if scale == 1 else 5)
+    cross_entropy = squared = 0.0
+    for length, weight in topics.length_weights.items():
+        for M in range(length):
+            chance = weight * binom.pmf(M, length - 1, 1 - DEFAULT.mask_prob)
+            n = np.arange(M + 1)
+            share = (0.1 + n) / (1 + M)
+            pmf = 10 * betabinom.pmf(n, M, 0.1, 0.9)
+            cross_entropy -= chance * (pmf * share * np.log(share / 10)).sum()
+            squared += chance * (1 - (pmf * share**2 / 10).sum())
+    assert cross_entropy == pytest.approx(3.1735, abs=5e-5)
+    assert squared / 104 == pytest.approx(0.00909, abs=5e-6)
+    for loss, exact in (("cross-entropy", cross_entropy), ("squared", squared)):
+        found = bayes_loss(topics, DEFAULT, loss, use_query=False, num_documents=20_000)
+        assert abs(found.mean - exact) < 4 * found.error
 
 
 def test_attention_mass_on_the_own_topic_is_the_posterior():
