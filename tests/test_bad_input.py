@@ -15,7 +15,15 @@ from topiclens.documents import (
     read_corpus,
     write_corpus,
 )
-from topiclens.figures import compare_figure, curves_figure, document_figure, loss_figure, matrix_figure, slider_figure
+from topiclens.figures import (
+    compare_figure,
+    curves_figure,
+    document_figure,
+    loss_figure,
+    matrix_figure,
+    slider_figure,
+    slider_table_figure,
+)
 from topiclens.measures import attention_by_relation, block_means
 from topiclens.model import TopicTransformer
 from topiclens.theory import AttentionSetting, bayes_loss, bayes_loss_long, value_blocks
@@ -103,6 +111,14 @@ CASES = {
     "figure without limit": (lambda: matrix_figure(EYE, ORDER, title="M", limit=0.0), "limit = 0.0 must be above 0"),
     "slider labels": (lambda: slider_figure(EYE[None], [1, 2], ORDER, title="S"), "2 labels .* 1 matrices"),
     "slider labels twice": (lambda: slider_figure(np.stack([EYE, EYE]), [1, 1], ORDER, title="S"), r"2 labels \(1 different\)"),
+    "table slider labels": (
+        lambda: slider_table_figure(EYE[None], [1, 2], title="T", slider="k", rows="r", columns="c"),
+        "2 labels .* 1 matrices",
+    ),
+    "table slider limit": (
+        lambda: slider_table_figure(EYE[None], [1], title="T", slider="k", rows="r", columns="c", limit=-1.0),
+        "limit = -1.0 must be above 0",
+    ),
     "comparison that does not fit": (lambda: compare_figure(np.eye(3), np.eye(3), ORDER, title="C"), r"\(3, 3\).*\(4, 4\)"),
     "no curve": (lambda: curves_figure({}, title="L", x_title="x", y_title="y"), "nothing to draw"),
     "x and y": (lambda: curves_figure({"a": ([1], [1, 2])}, title="L", x_title="x", y_title="y"), "a: x has shape"),

@@ -13,6 +13,7 @@ from topiclens.figures import (
     loss_figure,
     matrix_figure,
     slider_figure,
+    slider_table_figure,
 )
 from topiclens.model import TopicTransformer
 
@@ -31,6 +32,7 @@ def every_figure():
     yield matrix_figure(STACK[0], TOPICS.word_topics, title="M")
     yield matrix_figure(abs(STACK[0]), TOPICS.word_topics, title="A", signed=False, rows="query", columns="key")
     yield slider_figure(STACK, [0, 1, 2, 5, 9], TOPICS.word_topics, title="S")
+    yield slider_table_figure(STACK[:2, :5], ["a", "b"], title="T", slider="which", rows="document", columns="topic")
     yield compare_figure(STACK[0], STACK[1], TOPICS.word_topics, title="C")
     yield curves_figure({"a": ([1, 2], [3, 4])}, title="L", x_title="x", y_title="y", references={"r": 3.5})
     yield loss_figure({"a": RNG.random(500)}, title="L", y_title="loss", references={"floor": 0.5})
@@ -71,6 +73,17 @@ def test_a_slider_shows_every_matrix_on_one_scale():
     (slider,) = figure.layout.sliders
     assert slider.active == 4
     assert [list(step.args[0]) for step in slider.steps] == [[frame.name] for frame in figure.frames]
+
+
+def test_a_table_behind_a_slider_counts_from_one():
+    figure = slider_table_figure(
+        STACK[:2, :5], [1, 2], title="T", slider="k", rows="r", columns="c", signed=True, limit=3
+    )
+    assert list(figure.data[0].y) == ["1", "2", "3", "4", "5"]
+    assert len(figure.data[0].x) == 12
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-3, 3)
+    for frame, table in zip(figure.frames, STACK[:2, :5], strict=True):
+        assert np.allclose(frame.data[0].z, table.astype(np.float32))
 
 
 def test_comparison_has_one_scale_and_the_difference():

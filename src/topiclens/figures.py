@@ -46,7 +46,7 @@ def matrix_figure(
         ValueError: a matrix that is not (V, V), or a limit that is not above 0.
     """
     matrix, limit = _check_stack(np.asarray(matrix)[None], word_topics, limit)
-    figure = go.Figure(_heatmap(matrix[0], word_topics, limit, signed, rows, columns))
+    figure = go.Figure(_heatmap(matrix[0], _word_names(word_topics), limit, signed, rows, columns))
     _topic_axes(figure, word_topics, rows, columns)
     means = _means_text(matrix[0], word_topics, limit)
     alt = f"{title}: {len(word_topics)} × {len(word_topics)} words in topic order. Means: {means}."
@@ -81,21 +81,13 @@ def slider_figure(
         ValueError: shapes that do not fit, or a limit that is not above 0.
     """
     stack, limit = _check_stack(stack, word_topics, limit)
-    labels = [str(label) for label in labels]
-    if len(labels) != len(stack) or len(set(labels)) != len(labels):
-        raise ValueError(f"{len(labels)} labels ({len(set(labels))} different) for a stack of {len(stack)} matrices")
-    figure = go.Figure(_heatmap(stack[-1], word_topics, limit, signed, rows, columns))
+    labels = _check_labels(labels, stack)
+    figure = go.Figure(_heatmap(stack[-1], _word_names(word_topics), limit, signed, rows, columns))
     _topic_axes(figure, word_topics, rows, columns)
     means = [_means_text(matrix, word_topics, limit) for matrix in stack]
-    figure.frames = [
-        go.Frame(
-            name=label,
-            data=[go.Heatmap(z=matrix.astype(np.float32))],
-            traces=[0],
-            layout={"title": {"subtitle": {"text": _two_lines(text)}}},
-        )
-        for label, matrix, text in zip(labels, stack, means, strict=True)
-    ]
+    figure.frames = _frames(stack, labels)
+    for frame, text in zip(figure.frames, means, strict=True):
+        frame.layout = {"title": {"subtitle": {"text": _two_lines(text)}}}
     alt = (
         f"{title}, with a slider over {slider} from {labels[0]} to {labels[-1]}. "
         f"Means of the topic blocks at {labels[0]}: {means[0]}; at {labels[-1]}: {means[-1]}."
@@ -103,6 +95,44 @@ def slider_figure(
     _finish(figure, title, _two_lines(means[-1]), alt, SQUARE + SLIDER, narrow={"height": SQUARE_ON_PHONE + SLIDER})
     _add_slider(figure, labels, f"{slider} ")
     figure.update_layout(width=SQUARE)
+    return figure
+
+
+def slider_table_figure(
+    stack: np.ndarray,
+    labels: list,
+    *,
+    title: str,
+    slider: str,
+    rows: str,
+    columns: str,
+    limit: float = 1.0,
+    signed: bool = False,
+) -> go.Figure:
+    """A stack of (R, C) tables of any kind behind one slider, rows and columns counted from 1.
+
+    Args:
+        stack: (K, R, C), for instance topic mixtures of R documents under K settings.
+        labels, slider, limit, signed: as in `slider_figure`.
+        rows, columns: what a row and a column is, "document" and "topic", say.
+
+    Raises:
+        ValueError: labels that do not fit, or a limit that is not above 0.
+    """
+    stack = np.asarray(stack, float)
+    labels, limit = _check_labels(labels, stack), _check_limit(limit)
+    # numbers in words, as plotly would take bare ones for places on a scale
+    names = [[f"{n}" for n in range(1, size + 1)] for size in stack.shape[1:]]
+    figure = go.Figure(_heatmap(stack[-1], names[0], limit, signed, rows, columns, columns_named=names[1]))
+    figure.frames = _frames(stack, labels)
+    figure.update_xaxes(title=columns, type="category", showgrid=False, zeroline=False, ticks="")
+    figure.update_yaxes(title=rows, type="category", autorange="reversed", showgrid=False, zeroline=False, ticks="")
+    alt = (
+        f"{title}: {rows} by {columns}, {stack.shape[1]} × {stack.shape[2]}, with a slider over {slider} from "
+        f"{labels[0]} to {labels[-1]}. Colours span {-limit if signed else 0:g} to {limit:g}."
+    )
+    _finish(figure, title, None, alt, 420 + SLIDER)
+    _add_slider(figure, labels, f"{slider} ")
     return figure
 
 
@@ -119,7 +149,7 @@ def compare_figure(learned: np.ndarray, theory: np.ndarray, word_topics: np.ndar
     heads = [f"{name}<br>{text.replace(' · ', '<br>')}" for name, text in zip(panels, texts, strict=True)]
     figure = make_subplots(1, 3, subplot_titles=heads, horizontal_spacing=0.02)
     for column, matrix in enumerate(panels.values(), start=1):
-        trace = _heatmap(matrix, word_topics, limit, True, "word", "word")
+        trace = _heatmap(matrix, _word_names(word_topics), limit, True, "word", "word")
         trace.update(coloraxis="coloraxis", showscale=None, colorscale=None, zmin=None, zmax=None, colorbar=None)
         figure.add_trace(trace, 1, column)
         _topic_axes(figure, word_topics, "word", "word", row=1, col=column)
@@ -309,20 +339,37 @@ def _check_stack(stack, word_topics, limit):
         reach = 1.5 * np.quantile(abs(stack[-1]), 0.98) or 1.0
         unit = 10.0 ** np.floor(np.log10(reach))
         limit = float(np.ceil(reach / unit) * unit)
+    return stack, _check_limit(limit)
+
+
+def _check_limit(limit):
     if not 0 < limit < np.inf:
         raise ValueError(f"limit = {limit} must be above 0 and finite")
-    return stack, limit
+    return limit
+
+
+def _check_labels(labels, stack):
+    labels = [str(label) for label in labels]
+    if len(labels) != len(stack) or len(set(labels)) != len(labels):
+        raise ValueError(f"{len(labels)} labels ({len(set(labels))} different) for a stack of {len(stack)} matrices")
+    return labels
 
 
 def _word_names(word_topics):
     return [f"{i + FIRST_WORD} (topic {t + 1})" for i, t in enumerate(word_topics)]
 
 
-def _heatmap(matrix, word_topics, limit, signed, rows, columns):
-    names = _word_names(word_topics)
+def _frames(stack, labels):
+    return [
+        go.Frame(name=label, data=[go.Heatmap(z=matrix.astype(np.float32))], traces=[0])
+        for label, matrix in zip(labels, stack, strict=True)
+    ]
+
+
+def _heatmap(matrix, names, limit, signed, rows, columns, columns_named=None):
     return go.Heatmap(
         z=matrix.astype(np.float32),
-        x=names,
+        x=columns_named or names,
         y=names,
         zmin=-limit if signed else 0,
         zmax=limit,
