@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.util.fileutil import copy_asset
+from sphinx_proof.nodes import proof_node
 
 from booksite.figure_html import MIME, BadFigureError, figure_html
 
@@ -89,6 +90,19 @@ def _stage_libraries(app):
         copy_asset(mathjax / part, target if (mathjax / part).is_dir() else target.parent)
 
 
+def _give_proofs_titles(app, doctree):
+    """sphinx_proof writes "Proof." into the text; folding a proof (class: dropdown) needs a title to click on.
+
+    It also gives all proofs of a page the same id.
+    """
+    for proof in doctree.findall(proof_node):
+        box = proof[0]
+        box["ids"].remove("proof")
+        opening = box.next_node(nodes.Text)
+        opening.parent.replace(opening, nodes.Text(opening.removeprefix("Proof. ")))
+        box.insert(0, nodes.title("", "Proof"))
+
+
 def _mend_roles(app, pagename, templatename, context, doctree):
     """docutils puts entries of a withdrawn role into its lists of references; screen readers then see empty lists."""
     if "body" in context:
@@ -109,6 +123,7 @@ def setup(app):
     app.connect("config-inited", _note_sources)
     app.connect("config-inited", _point_to_local_files)
     app.connect("builder-inited", _stage_libraries)
+    app.connect("doctree-read", _give_proofs_titles)
     app.connect("html-page-context", _mend_roles)
     app.connect("build-finished", _finish)
     app.add_css_file("book.css")

@@ -92,7 +92,7 @@ class Visit:
     def __init__(self, page, origin):
         self.page, self.origin, self.problems = page, origin, []
         page.on("request", self._note_request)
-        page.on("requestfailed", lambda request: self.problems.append(f"request failed: {request.url}"))
+        page.on("requestfailed", self._note_failure)
         page.on("response", lambda r: self.problems.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
         page.on("pageerror", lambda error: self.problems.append(f"script error: {error}"))
         page.on("console", self._note_console)
@@ -101,14 +101,17 @@ class Visit:
         if not request.url.startswith((self.origin, "data:", "blob:")):
             self.problems.append(f"request to another host: {request.url}")
 
+    def _note_failure(self, request):
+        if request.failure != "net::ERR_ABORTED":  # which is what becomes of requests when the reader moves on
+            self.problems.append(f"request failed: {request.url}")
+
     def _note_console(self, message):
         if message.type in ("error", "warning"):
             self.problems.append(f"console {message.type}: {message.text}")
 
     def open(self, name):
         self.page.goto(f"{self.origin}/{name}.html")
-        self.page.wait_for_load_state("networkidle")
-        self.page.evaluate("window.MathJax?.startup?.promise")
+        self.page.evaluate("window.MathJax?.startup.promise")
         return self.page
 
     def figure(self, number):

@@ -256,8 +256,7 @@
     }
   }
 
-  function start() {
-    if (!figures.length) return;
+  function startFigures() {
     loadPlotly().catch(() => {}); // draw() reports it
     const near = new IntersectionObserver(
       (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
@@ -285,5 +284,16 @@
     });
   }
 
-  start(); // the script is deferred: the page is there
+  /* ---- maths ---- */
+
+  /* A formula that is wider than a phone scrolls by itself; with this, from the keyboard, too. */
+  async function letFormulasScroll() {
+    await window.MathJax?.startup.promise;
+    for (const formula of document.querySelectorAll("div.math mjx-container")) {
+      if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+    }
+  }
+
+  if (figures.length) startFigures(); // the script is deferred: the page is there
+  window.addEventListener("load", letFormulasScroll);
 })();
