@@ -6,6 +6,7 @@ that trains takes the trained matrices if a chapter has them already, and else t
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
@@ -56,10 +57,11 @@ class Claim:
 
     def __str__(self) -> str:
         # Numbers after ≈ may differ in their last digits between processors; the notebooks' tests pass over them.
-        lines = [f"{'✓ holds' if self.holds else '✗ FAILS'}: {self.statement}"]
+        verdict = "✓ holds" if self.holds else "✗ FAILS"
+        lines = wrap(f"{verdict}: {self.statement}", 78, subsequent_indent="    ")
         for key, (low, high) in self.expected.items():
             numbers = ", ".join(f"≈{x:.5g}" for x in self.measured[key])
-            lines.append(f"    {key}: {numbers}, to lie in [{low:g}, {high:g}]")
+            lines += [f"  {key}:", f"    {numbers}, to lie in [{low:g}, {high:g}]"]
         return "\n".join(lines)
 
     def check(self) -> None:
@@ -84,7 +86,7 @@ def train_embeddings(loss: str = "squared", *, decoder: str = "tied", seed: int 
         settings: others of `train`, in place of those that the claims are measured with.
     """
     check_choice("loss", loss, LOSSES)
-    measured = {"steps": 3000, "batch_size": 128} if loss == "squared" else {"steps": 1500, "batch_size": 64}
+    measured = {"steps": 2000, "batch_size": 128} if loss == "squared" else {"steps": 1000, "batch_size": 64}
     model = TopicTransformer(100, attention="uniform", value="identity", decoder=decoder, init_scale=0.1, seed=seed)
     return train(model, TopicModel(), Masking(), loss=loss, seed=seed, decay=True, **(measured | settings))
 
