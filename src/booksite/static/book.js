@@ -119,7 +119,7 @@
   const downloadButton = {
     name: "csv",
     title: "Download table as CSV",
-    icon: { width: 24, height: 24, path: "M3 3h18v18H3zM5 8v4h6V8zm8 0v4h6V8zm-8 6v5h6v-5zm8 0v5h6v-5z" },
+    icon: { width: 24, height: 24, path: "M11 3h2v8h4l-5 6-5-6h4zM4 19h16v2H4z" },
     click(gd) {
       // The mark at the start tells spreadsheets that this is UTF-8.
       const href = URL.createObjectURL(new Blob(["\ufeff", csv(gd)], { type: "text/csv" }));
