@@ -203,10 +203,10 @@ def curves_figure(
             line={"color": "#888888", "dash": DASHES[number % len(DASHES)], "width": 1.5},
         )  # fmt: skip
         notes.append(f"the line “{name}” is at {y:.3g}")
-    figure.update_xaxes(title=x_title, type="log" if log_x else "linear", automargin=True)
+    figure.update_xaxes(title={"text": x_title, "standoff": 5}, type="log" if log_x else "linear", automargin=True)
     figure.update_yaxes(title=y_title, automargin=True)
     _finish(figure, title, None, f"{title}. {y_title} against {x_title}: " + "; ".join(notes) + ".", 420)
-    figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0}, hovermode="x unified")
+    figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}, hovermode="x unified")
     return figure
 
 
