@@ -144,7 +144,10 @@ def test_play_after_drag_and_change_of_theme(scrubber):
     # What plotly does by itself now and then, when a frame is drawn in the moment of letting go.
     scrubber.evaluate("(f) => (f.querySelector('.js-plotly-plot')._fullLayout.sliders[0]._dragging = true)")
     light = colour()
-    scrubber.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    switch = scrubber.page.locator(".theme-switch-button").locator("visible=true")
+    for _ in ("as the system has it", "dark", "light"):  # what the button goes through
+        if scrubber.page.locator("html").get_attribute("data-theme") != "dark":
+            switch.click()
     scrubber.page.wait_for_timeout(200)
     assert colour() != light
     assert plays_and_stops(scrubber)
@@ -269,6 +272,24 @@ def test_click_on_a_word_chooses_it(visit, find_figure):
         "([f, menu, button]) => f.querySelector('.js-plotly-plot')._fullLayout.updatemenus[menu].active === button",
         arg=[figure.element_handle(), menu, button],
     )
+    assert not visit.problems
+
+
+def test_figure_changes_with_the_width_of_the_window(visit, find_figure):
+    """As when a tablet is turned: below 600 px a figure takes what layout.meta.narrow says."""
+    visit = visit()
+    name, number = find_figure(lambda figure: "height" in figure["layout"]["meta"].get("narrow", {}))
+    page = visit.open(name)
+    figure = visit.figure(number).element_handle()
+    is_as_high = """
+        ([figure, narrow]) => {
+          const { height, meta } = figure.querySelector(".js-plotly-plot").layout;
+          return (height === meta.narrow.height) === narrow;
+        }
+    """
+    for width in (1280, 375, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(is_as_high, arg=[figure, width == 375])
     assert not visit.problems
 
 

@@ -230,7 +230,8 @@
       modeBarButtonsToAdd: [downloadButton],
       modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
     };
-    for (const old of figure.querySelectorAll(".js-plotly-plot, .keyboard")) old.remove();
+    for (const old of figure.querySelectorAll(".js-plotly-plot")) window.Plotly.purge(old);
+    figure.replaceChildren(...figure.querySelectorAll("script, noscript"));
     figure.append(gd);
     const done = window.Plotly.newPlot(gd, { data, layout, frames, config });
     letSlidersGo(gd);
@@ -288,7 +289,7 @@
 
   /* A formula that is wider than a phone scrolls by itself; with this, from the keyboard, too. */
   async function letFormulasScroll() {
-    await window.MathJax?.startup.promise;
+    await window.MathJax?.startup?.promise;
     for (const formula of document.querySelectorAll("div.math mjx-container")) {
       if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
     }
