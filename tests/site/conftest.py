@@ -133,6 +133,7 @@ def visit(contexts, origin):
 
     yield make
     for each in visits:
+        each.page.evaluate("localStorage.clear()")  # which remembers a chosen theme, for the next visit's page
         each.page.close()
 
 
