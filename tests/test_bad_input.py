@@ -99,7 +99,14 @@ CASES = {
     "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
     "attention setting, τ above T": (lambda: AttentionSetting(3, 2, 4, MASKING), "tau = 4 .* between 1 and 3"),
     "r of 0": (lambda: AttentionSetting(3, 2, 2, MASKING).loss(0.0), "r = 0.0 must be above 0"),
-    "r of one topic": (lambda: AttentionSetting(3, 2, 1, MASKING).optimal_ratio(), "tau = 1.* unless tau > 1"),
+    "r of one topic": (
+        lambda: AttentionSetting(3, 2, 1, MASKING, see_selected=False).optimal_ratio(),
+        "tau = 1.* only words of one topic",
+    ),
+    "r without words shown": (
+        lambda: AttentionSetting(3, 2, 2, Masking(0.1, 0.0, 0.0)).optimal_ratio(),
+        "keep_prob = 0.0.* no selected position shows a word",
+    ),
     "Bayes, τ above T": (lambda: bayes_loss_long(3, 2, 4, MASKING, "squared"), "tau = 4 .* between 1 and 3"),
     "Bayes, unknown loss": (lambda: bayes_loss(TOPICS, MASKING, "mse"), "loss = 'mse' .* 'squared'"),
     "Bayes, one document": (lambda: bayes_loss(TOPICS, MASKING, "squared", num_documents=1), "num_documents = 1 .* at least 2"),

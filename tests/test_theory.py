@@ -174,6 +174,14 @@ def test_gram_optimum_equals_descent_on_embeddings():
     assert np.allclose(seen @ W_E.T @ W_E @ seen, optimum, atol=1e-4)
 
 
+def test_without_variation_between_documents_nothing_is_learned():
+    """τ = T or one topic: centred moments are rounding errors, which must not be divided by each other."""
+    for topics in (TopicModel(mixture=TauOfT(10)), TopicModel(4, 5, mixture=TauOfT(4)), TopicModel(1, 5)):
+        assert abs(gram_optimum(topics, DEFAULT, infinite=True)).max() < 1e-9
+        means = block_means(between_words(gram_optimum(topics, DEFAULT)), topics.word_topics)
+        assert topics.num_topics == 1 or abs(means.gap) < 1e-9
+
+
 def test_squared_loss_is_the_loss_on_samples():
     topics = TopicModel(4, 3, mixture=TauOfT(2), length=(5, 15))
     W = np.random.default_rng(0).normal(size=(13, 13)) * 0.2
@@ -326,6 +334,11 @@ def test_bayes_floors_of_the_authors_data():
     for loss, exact in (("cross-entropy", cross_entropy), ("squared", squared)):
         found = bayes_loss(topics, DEFAULT, loss, use_query=False, num_documents=20_000)
         assert abs(found.mean - exact) < 4 * found.error
+
+
+def test_one_topic_documents_want_uniform_attention():
+    """Selected positions visible, τ = 1: W_V under uniform attention already gives the document's distribution."""
+    assert AttentionSetting(10, 10, 1, DEFAULT).optimal_ratio() == pytest.approx(1, abs=1e-4)
 
 
 def test_attention_mass_on_the_own_topic_is_the_posterior():

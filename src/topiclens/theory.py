@@ -148,7 +148,7 @@ def value_optimum(
     """W_V of least squared loss, (V+1, V+1): W = D C⁺, the limit of vanishing L2 regularisation.
 
     One-hot embeddings, uniform attention, identity decoder, no bias (paper, stage 1). For infinite documents
-    of disjoint, equally used topics `value_blocks` is the same in closed form.
+    of disjoint, equally used topics, τ < T, `value_blocks` is the same in closed form.
     """
     m = moments(topics, masking, see_selected=see_selected, infinite=infinite)
     return m.D @ np.linalg.pinv(m.C, rcond=1e-12, hermitian=True)
@@ -163,7 +163,7 @@ class ValueBlocks(NamedTuple):
 
 
 def value_blocks(num_topics: int, words_per_topic: int, masking: Masking) -> ValueBlocks:
-    """`value_optimum` for infinite documents, selected positions visible, in closed form.
+    """`value_optimum` for infinite documents, selected positions visible, τ < T (else nothing varies), in closed form.
 
     W[i, j] = β + [topic(i) = topic(j)] / (a·v) and W[i, 0] = γ for word rows i; row 0 is 0.
     """
@@ -182,17 +182,19 @@ def gram_optimum(
 
     Uniform attention, W_V = I, tied decoder, with bias. Over symmetric E the loss is least where
     C E + E C = D + Dᵀ (moments centred); in C's eigenvectors that is one division per entry. The solution is
-    0 in C's null space. For infinite documents E is 1/a times the projector on the span of the topics, orthogonal
-    to the mean document, so that E[same topic] − E[different topic] = 1/(a·v).
+    0 in C's null space. For infinite documents E is 1/a times the projector on the range of Cov(p); for τ < T equally
+    used, disjoint topics that makes E[same topic] − E[different topic] = 1/(a·v).
 
     Raises:
         ArithmeticError: the solution has a negative eigenvalue, so that no W_E reaches it.
     """
-    m = moments(topics, masking, see_selected=see_selected, infinite=infinite).centred()
+    second = moments(topics, masking, see_selected=see_selected, infinite=infinite)
+    m = second.centred()
     eigenvalues, Q = np.linalg.eigh(m.C)
     sums = eigenvalues[:, None] + eigenvalues
     rhs = Q.T @ (m.D + m.D.T) @ Q
-    solved = np.divide(rhs, sums, out=np.zeros_like(rhs), where=sums > 1e-12 * eigenvalues[-1])
+    # What is 0 in C comes out of the centring as rounding of the uncentred matrix (all of it, for τ = T).
+    solved = np.divide(rhs, sums, out=np.zeros_like(rhs), where=sums > 1e-12 * np.trace(second.C))
     gram = Q @ solved @ Q.T
     smallest = np.linalg.eigvalsh(gram)[0]
     if smallest < -1e-9 * max(1.0, abs(gram).max()):
@@ -203,7 +205,8 @@ def gram_optimum(
 class AttentionSetting:
     """The exact squared loss of attention for long documents, as a function of one number (paper, stage 2).
 
-    W_V is frozen at its optimum for uniform attention. A query that shows a word gives every position that shows
+    W_V is frozen at its optimum for uniform attention (`value_blocks`, or 1/v on blocks if selected positions are
+    hidden; for τ = T this is one optimum among many). A query that shows a word gives every position that shows
     a word of the same topic r times the attention of any other position, in the mean over that topic's words;
     [MASK] keys count as other topics' words, and a query that shows [MASK] attends uniformly.
 
@@ -239,16 +242,17 @@ class AttentionSetting:
         """The r of least loss.
 
         With selected positions hidden it is 1 + T·p_c/p_r (infinite for p_r = 0), whatever τ and v: the attention
-        r/(r+τ−1) on the own topic then equals the probability that the true word is of the shown word's topic.
+        r/(r+τ−1) on the own topic then equals the probability that the true word is of the shown word's topic, given
+        that this topic is in the document.
 
         Raises:
-            ValueError: τ = 1 or p_c = p_r = 0, where no r is better than another.
+            ValueError: p_c = p_r = 0, or τ = 1 with selected positions hidden, where no r is better than another.
         """
         m = self.masking
-        if self.tau == 1 or m.keep_prob == m.random_prob == 0:
+        if m.keep_prob == m.random_prob == 0 or (self.tau == 1 and not self.see_selected):
             raise ValueError(
-                f"tau = {self.tau}, keep_prob = {m.keep_prob}, random_prob = {m.random_prob}: "
-                "no r is better than another unless tau > 1 and some selected positions show words"
+                f"tau = {self.tau}, keep_prob = {m.keep_prob}, random_prob = {m.random_prob}: no r is better than "
+                "another if no selected position shows a word, or if only words of one topic can be attended to"
             )
         if not self.see_selected:
             return 1 + self.T * m.keep_prob / m.random_prob if m.random_prob > 0 else np.inf
@@ -288,8 +292,8 @@ def bayes_loss_long(
 ) -> float:
     """The least loss of any predictor on long documents, whose τ topics can be read off.
 
-    A selected position shows [MASK], or a word w that is the true one with probability
-    p_c·T / (p_c·T + p_r·τ) if w's topic is in the document; else the truth is uniform on the τ·v words.
+    A selected position shows [MASK], or a word w that was kept with probability p_c·T / (p_c·T + p_r·τ) if w's topic
+    is in the document; if it was not, the truth is uniform on the τ·v words.
 
     Args:
         loss: "cross-entropy" or "squared".
@@ -316,8 +320,8 @@ def bayes_loss(
 
     Given the M unselected words, topic t of them n_t times, the next word's topic has the probability
     (α + n_t)/(T·α + M) for Dirichlet mixtures; for τ-of-T it is 1/τ for topics that occur, and the rest is shared
-    equally by the others. Only the documents are sampled; the loss of each is exact. (Kept words at other selected
-    positions tell a little more; for documents of a hundred words that is below the Monte Carlo error.)
+    equally by the others. Only the documents are sampled; the loss of each is exact. Kept words at other selected
+    positions would tell a little more: next to nothing at p_m = 0.15, but not if most positions are selected.
 
     Raises:
         ValueError: overlapping topics, for which the posterior has no closed form.

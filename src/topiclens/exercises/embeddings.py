@@ -10,7 +10,7 @@ from . import array_complaint, exercise, number_complaint
 
 
 @exercise
-def gap_of_long_documents(answer):
+def gap_of_infinite_documents(answer):
     a, _, _ = shown_shares(Masking(0.3, 0.2, 0.1))
     if np.ndim(answer) == 0 and np.isreal(answer) and np.isclose(float(answer), 1 / (a * 20), rtol=1e-3):
         return "That is with the 20 topics in place of the 5 words of one."
