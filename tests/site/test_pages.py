@@ -14,7 +14,7 @@ async () => {
   async function painted(image) {
     const picture = new Image();
     picture.src = image.getAttribute("href") || image.getAttribute("xlink:href");
-    await picture.decode();
+    await Promise.race([picture.decode(), new Promise((_, reject) => setTimeout(reject, 10000, "no image"))]);
     const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
     canvas.drawImage(picture, 0, 0);
     return canvas.getImageData(0, 0, picture.width, picture.height).data.some((v, i) => i % 4 === 3 && v > 0);
@@ -50,7 +50,7 @@ def scroll_through(page):
     page.evaluate("""async () => {
         for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
             window.scrollTo(0, y);
-            await new Promise(requestAnimationFrame);
+            await new Promise((resolve) => setTimeout(resolve, 20)); // frames stop on a page that is not in front
         }
     }""")
     page.wait_for_function(
