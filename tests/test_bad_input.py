@@ -24,9 +24,9 @@ from topiclens.figures import (
     slider_figure,
     slider_table_figure,
 )
-from topiclens.measures import attention_by_relation, block_means
+from topiclens.measures import attention_by_relation, attention_ratios, block_means, half_time
 from topiclens.model import TopicTransformer
-from topiclens.theory import AttentionSetting, bayes_loss, bayes_loss_long, value_blocks
+from topiclens.theory import AttentionSetting, bayes_loss, bayes_loss_long, value_blocks, value_optimum
 from topiclens.training import History, checkpoint_steps, train
 
 TOPICS, MASKING = TopicModel(2, 2, mixture=TauOfT(1), length=5), Masking()
@@ -96,7 +96,11 @@ CASES = {
     "attention that does not fit": (lambda: attention_by_relation(EYE, MASKED, ORDER), r"\(4, 4\).*\(1, 3, 3\)"),
     "attention not summing to 1": (lambda: attention_by_relation(np.ones((1, 3, 3)), MASKED, ORDER), "sums to 3; it must be 1"),
     "too few topics": (lambda: attention_by_relation(np.ones((1, 3, 3)) / 3, MASKED, ORDER[:2]), "to 3; .* between 0 and 2"),
+    "ratio that does not fit": (lambda: attention_ratios(np.eye(3), ORDER), r"\(3, 3\).*\(4, 4\)"),
+    "ratio of one topic": (lambda: attention_ratios(EYE, ORDER * 0), "at least two topics"),
+    "half time of other steps": (lambda: half_time([0, 1], [0.0]), r"shape \(2,\) and values \(1,\)"),
     "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
+    "negative l2": (lambda: value_optimum(TOPICS, MASKING, l2=-1.0), "l2 = -1.0 .* at least 0"),
     "attention setting, τ above T": (lambda: AttentionSetting(3, 2, 4, MASKING), "tau = 4 .* between 1 and 3"),
     "r of 0": (lambda: AttentionSetting(3, 2, 2, MASKING).loss(0.0), "r = 0.0 must be above 0"),
     "r of one topic": (

@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topiclens.documents import MASK, PAD, Dirichlet, MaskedDocuments, Masking, TopicModel, mask_documents
-from topiclens.measures import attention_by_relation, between_words, block_means, gram
+from topiclens.measures import (
+    attention_by_relation,
+    attention_ratios,
+    attention_scores,
+    between_words,
+    block_means,
+    gram,
+    half_time,
+)
 from topiclens.model import TopicTransformer
 
 WORD_TOPICS = np.arange(100) // 10
@@ -114,3 +122,27 @@ def test_sums_are_float64():
 
 def test_between_words_takes_mask_out():
     assert between_words(np.arange(9).reshape(3, 3)).tolist() == [[4, 5], [7, 8]]
+
+
+def test_scores_are_those_of_the_model():
+    model = TopicTransformer(12, embedding="one-hot", attention_dim=5, init_scale=1.0)
+    W = model.matrices()
+    assert np.allclose(attention_scores(W["W_K"], W["W_Q"]), model.scores().detach().numpy(), atol=1e-5)
+
+
+def test_attention_ratio_is_that_of_planted_scores():
+    topics = np.arange(12) // 4
+    same = topics[:, None] == topics
+    rows = np.random.default_rng(0).normal(size=(12, 1))  # what is added to a row changes nothing
+    assert np.allclose(attention_ratios(np.log(np.where(same, 3.0, 1.0)) + rows, topics), 3.0)
+    uneven = np.where(same, 2.0, 1.0)
+    uneven[0, 0], uneven[0, 1] = 5.0, 1.0  # mean of 5, 1, 2, 2 is 2.5
+    assert attention_ratios(np.log(uneven), topics)[0] == pytest.approx(2.5)
+
+
+def test_half_time_is_when_a_curve_stays_above_half_its_peak():
+    assert half_time([0, 10, 20, 30], [0, 0, 4, 4]) == 15
+    assert half_time([0, 10, 20, 30], [0, 4, 1, 4]) == pytest.approx(20 + 10 / 3)  # an early peak does not count
+    assert half_time([5, 10], [3, 4]) == 5
+    assert np.isnan(half_time([0, 10, 20], [0, 4, 1]))
+    assert np.isnan(half_time([0, 10], [0, 0]))

@@ -124,6 +124,20 @@ def test_value_blocks_are_the_general_solution(T, v, tau, masking):
     assert np.allclose(general[0], 0, atol=1e-12)
 
 
+def test_regularised_values_are_the_ridge_optimum_and_tend_to_the_unregularised_one():
+    topics, rng = TopicModel(4, 3, mixture=TauOfT(2), length=20), np.random.default_rng(0)
+    second = moments(topics, DEFAULT)
+
+    def penalised(W, l2):
+        return squared_loss(W, second, bias=False) + l2 * (W**2).sum()
+
+    for l2 in (1e-4, 1e-2):
+        W = value_optimum(topics, DEFAULT, l2=l2)
+        for _ in range(10):
+            assert penalised(W + 1e-3 * rng.normal(size=W.shape), l2) > penalised(W, l2)
+    assert np.allclose(value_optimum(topics, DEFAULT, l2=1e-9), value_optimum(topics, DEFAULT), atol=1e-4)
+
+
 def test_hidden_selected_positions_give_projectors():
     assert np.allclose(
         numbers(value_optimum(TopicModel(), DEFAULT, see_selected=False, infinite=True)), (0.1, 0.1, 0, 0), atol=1e-9

@@ -71,6 +71,31 @@ def block_means(matrix: np.ndarray, word_topics: np.ndarray) -> Relations:
     return Relations(*_means(sums.T, pairs).T)
 
 
+def attention_scores(W_K: np.ndarray, W_Q: np.ndarray) -> np.ndarray:
+    """(..., d, d) scores before the softmax for one-hot embeddings, rows = query, columns = key: W_Qᵀ W_K / √d_a."""
+    W_K, W_Q = np.asarray(W_K, float), np.asarray(W_Q, float)
+    return np.swapaxes(W_Q, -1, -2) @ W_K / np.sqrt(W_K.shape[-2])
+
+
+def attention_ratios(scores: np.ndarray, word_topics: np.ndarray) -> np.ndarray:
+    """r of each query word, (..., V): its mean attention to words of its topic (itself included) over that to others.
+
+    Args:
+        scores: (..., V, V) between words, rows = query.
+        word_topics: (V,) the topic of each word; at least two topics.
+
+    Raises:
+        ValueError: shapes that do not fit, or a single topic.
+    """
+    scores, word_topics = np.asarray(scores, float), _check_topics(word_topics)
+    same = word_topics[:, None] == word_topics
+    if scores.shape[-2:] != same.shape or same.all():
+        raise ValueError(f"scores have shape {scores.shape}; {same.shape} and at least two topics are needed")
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    mean = [(weights * mask).sum(-1) / mask.sum(1) for mask in (same, ~same)]
+    return mean[0] / mean[1]
+
+
 def attention_by_relation(
     attention: np.ndarray, masked: MaskedDocuments, word_topics: np.ndarray
 ) -> AttentionRelations:
@@ -125,6 +150,33 @@ def attention_by_relation(
 def _means(sums, numbers):
     """sums / numbers, NaN where there is nothing to take a mean of (a sum of nothing may be off 0 by rounding)."""
     return np.divide(sums, numbers, out=np.full(np.shape(sums), np.nan), where=numbers > 0)
+
+
+def half_time(steps: np.ndarray, values: np.ndarray) -> float:
+    """The step from which a curve stays above half of its largest value: when a structure has formed (stages, §7).
+
+    Args:
+        steps: (K,) increasing checkpoints.
+        values: (K,) a measure that grows from about 0, such as the gap between block means.
+
+    Returns:
+        The step, interpolated between checkpoints; NaN if the curve ends below half of its largest value or never
+        rises above 0.
+
+    Raises:
+        ValueError: shapes that do not fit.
+    """
+    steps, values = np.asarray(steps, float), np.asarray(values, float)
+    if steps.shape != values.shape or steps.ndim != 1 or not len(steps):
+        raise ValueError(f"steps have shape {steps.shape} and values {values.shape}; both must be (K,), K ≥ 1")
+    half = values.max() / 2
+    below = np.flatnonzero(values < half)
+    if half <= 0 or (len(below) and below[-1] == len(values) - 1):
+        return float("nan")
+    if not len(below):
+        return float(steps[0])
+    k = below[-1]
+    return float(steps[k] + (half - values[k]) / (values[k + 1] - values[k]) * (steps[k + 1] - steps[k]))
 
 
 def _check_topics(word_topics):

@@ -143,15 +143,25 @@ def squared_loss(W: np.ndarray, second: Moments, *, bias: bool = True) -> float:
 
 
 def value_optimum(
-    topics: TopicModel, masking: Masking, *, see_selected: bool = True, infinite: bool = False
+    topics: TopicModel, masking: Masking, *, see_selected: bool = True, infinite: bool = False, l2: float = 0.0
 ) -> np.ndarray:
-    """W_V of least squared loss, (V+1, V+1): W = D C⁺, the limit of vanishing L2 regularisation.
+    """W_V of least squared loss, (V+1, V+1).
 
-    One-hot embeddings, uniform attention, identity decoder, no bias (paper, stage 1). For infinite documents
-    of disjoint, equally used topics, τ < T, `value_blocks` is the same in closed form.
+    One-hot embeddings, uniform attention, identity decoder, no bias (paper, stage 1).
+
+    Ridge regression: the loss plus `l2` times the sum of squares of W_V is least at D (C + l2·I)⁻¹. For l2 = 0 it is
+    the limit D C⁺ of vanishing regularisation; for infinite documents of disjoint, equally used topics, τ < T,
+    `value_blocks` is the same in closed form.
+
+    Raises:
+        ValueError: l2 below 0.
     """
+    if not 0 <= l2 < np.inf:
+        raise ValueError(f"l2 = {l2} must be a finite number, at least 0")
     m = moments(topics, masking, see_selected=see_selected, infinite=infinite)
-    return m.D @ np.linalg.pinv(m.C, rcond=1e-12, hermitian=True)
+    if l2 == 0:
+        return m.D @ np.linalg.pinv(m.C, rcond=1e-12, hermitian=True)
+    return np.linalg.solve(m.C + l2 * np.eye(len(m.C)), m.D.T).T
 
 
 class ValueBlocks(NamedTuple):
