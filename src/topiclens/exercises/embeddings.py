@@ -4,7 +4,7 @@ import numpy as np
 
 from ..documents import Masking, TopicModel
 from ..measures import between_words, block_means, gram
-from ..theory import gram_optimum, shown_shares
+from ..theory import gram_optimum, moments, shown_shares
 from ..training import History
 from . import array_complaint, exercise, number_complaint
 
@@ -12,7 +12,7 @@ from . import array_complaint, exercise, number_complaint
 @exercise
 def gap_of_infinite_documents(answer):
     a, _, _ = shown_shares(Masking(0.3, 0.2, 0.1))
-    if np.ndim(answer) == 0 and np.isreal(answer) and np.isclose(float(answer), 1 / (a * 20), rtol=1e-3):
+    if number_complaint(answer, 1 / (a * 20), 1e-3, "") is None:
         return "That is with the 20 topics in place of the 5 words of one."
     return number_complaint(answer, 1 / (a * 5), 1e-3, "Which of T, v, p_m and p_c does the theorem use, and how?")
 
@@ -20,6 +20,7 @@ def gap_of_infinite_documents(answer):
 @exercise
 def gram_from_moments(answer):
     truth = gram_optimum(TopicModel(), Masking())
+    second = moments(TopicModel(), Masking())
     complaint = array_complaint(answer, truth, 1e-6, "The matrix does not solve C E + E C = D + Dᵀ.")
     if complaint is None or np.shape(answer) != truth.shape or not np.isfinite(answer).all():
         return complaint
@@ -28,6 +29,8 @@ def gram_from_moments(answer):
         return "The matrix is not symmetric."
     if np.allclose(answer, 2 * truth, atol=1e-6) or np.allclose(answer, truth / 2, atol=1e-6):
         return "The matrix is off by a factor of 2: look at both sides of the equation once more."
+    if np.allclose(second.C @ answer + answer @ second.C, second.D + second.D.T, atol=1e-6):
+        return "This solves the equation with moments that are not centred."
     if np.allclose(answer - answer.mean(), truth - truth.mean(), atol=1e-6):
         return "It has something in C's null space, where it must be 0: which eigenvalues did you divide by?"
     return complaint
