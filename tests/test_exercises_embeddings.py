@@ -66,10 +66,10 @@ def hidden(**settings):
 
 
 def test_hidden_positions(capsys):
-    assert "✓ Right." in said(capsys, check.hidden_positions, hidden(steps=1000))
+    assert "✓ Right." in said(capsys, check.hidden_positions, hidden(steps=1500))
     assert "topics have not formed" in said(capsys, check.hidden_positions, hidden(steps=2))
     assert "must be the History" in said(capsys, check.hidden_positions, 3)
-    visible = train_embeddings("squared", steps=1000, progress=False)
+    visible = train_embeddings("squared", steps=800, progress=False)
     assert "✗ Not yet." in said(capsys, check.hidden_positions, visible)
     entropy = train_embeddings("cross-entropy", steps=300, progress=False)
     assert "another scale" in said(capsys, check.hidden_positions, entropy)
