@@ -287,9 +287,16 @@ def test_figure_changes_with_the_width_of_the_window(visit, find_figure):
           return (height === meta.narrow.height) === narrow;
         }
     """
+    fits = """
+        (figure) => {
+          const widest = Math.max(...[...figure.querySelectorAll(".main-svg")].map((svg) => svg.clientWidth));
+          return widest <= figure.clientWidth && document.documentElement.scrollWidth <= window.innerWidth;
+        }
+    """
     for width in (1280, 375, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(is_as_high, arg=[figure, width == 375])
+        page.wait_for_function(fits, arg=figure)
     assert not visit.problems
 
 

@@ -272,6 +272,14 @@
     narrow.addEventListener("change", () => {
       for (const gd of drawn()) plot(gd.parentElement);
     });
+    // plotly follows the window's size alone; a sidebar that folds away changes the figure's without it.
+    const sizes = new ResizeObserver((entries) => {
+      for (const { target } of entries) {
+        const gd = target.querySelector(".js-plotly-plot");
+        if (gd?._fullLayout && Math.abs(gd.clientWidth - gd._fullLayout.width) > 1) window.Plotly.Plots.resize(gd);
+      }
+    });
+    for (const figure of figures) sizes.observe(figure);
     // plotly hears a released button only over the figure itself.
     window.addEventListener("mouseup", (event) => {
       for (const gd of drawn()) if (!gd.contains(event.target)) gd.dispatchEvent(new MouseEvent("mouseup"));

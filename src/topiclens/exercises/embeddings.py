@@ -52,5 +52,5 @@ def hidden_positions(answer):
     if abs(trained.gap / exact.gap - 1) > 0.1:
         return f"The gap, {trained.gap:.4f}, is more than 10 % from the optimum for hidden selected positions."
     if trained.same_word - trained.same_topic > 0.05:
-        return "The diagonal stands out from its block by more than 0.05: too few steps, or queries that see themselves?"
+        return "The diagonal stands out from its block: too few steps, or queries that see themselves?"
     return None
