@@ -42,13 +42,21 @@ def all_others_visible(N):
     return estimate.mean
 
 
+def only_masks_hide(N):
+    return theory.bayes_loss(
+        TopicModel(length=N), Masking(0.12), "cross-entropy", use_query=False, num_documents=20_000, seed=1
+    ).mean
+
+
 @pytest.mark.parametrize(
     ("function", "answer"),
     [
         (check.mask_share, (0.12, 18)),
         (check.mask_share, np.array([0.12, 18.0])),
         (check.posterior, posterior),
+        (check.posterior, lambda *setting: np.array([posterior(*setting)])),
         (check.finite_floor, simulated_floor),
+        (check.finite_floor, lambda N: [simulated_floor(N)]),
     ],
 )
 def test_right(function, answer, capsys):
@@ -69,7 +77,10 @@ def test_right(function, answer, capsys):
         (check.posterior, lambda p: p, "TypeError"),
         (check.posterior, lambda *_: "sure", "must return a number, not str"),
         (check.posterior, lambda *_: np.nan, "returns nan"),
+        (check.posterior, lambda *_: None, "must return a number, not NoneType"),
         (check.posterior, lambda *_: 0.5, "random_prob = 0"),
+        (check.posterior, lambda p_c, *_: float(p_c > 0), "keep_prob = 0 the shown word tells nothing"),
+        (check.posterior, lambda *setting: 0 if setting[0] == 0 else posterior(*setting), "keep_prob = 0"),
         (check.posterior, kept, "word was kept"),
         (check.posterior, coins, "compare the two coins alone"),
         (check.posterior, raw_coins, "compare the two coins alone"),
@@ -79,6 +90,9 @@ def test_right(function, answer, capsys):
         (check.finite_floor, lambda N: np.log(40), "one word is hidden"),
         (check.finite_floor, lambda N: np.log(40 if N > 1 else 100), "long documents"),
         (check.finite_floor, all_others_visible, "some of them are selected, too"),
+        (check.finite_floor, only_masks_hide, "only [MASK] hides"),
+        (check.finite_floor, lambda N: 0.996 * simulated_floor(N), "one word is hidden"),
+        (check.finite_floor, lambda N: simulated_floor(N) * (0.996 if N > 5 else 1), "too low"),
         (check.finite_floor, lambda N: np.log(100), "too high"),
     ],
 )
@@ -90,7 +104,7 @@ def test_wrong(function, answer, said, capsys):
 
 
 def test_the_checks_own_floor_is_that_of_the_package():
-    for N in (1, 2, 10, 40):
+    for N in (1, 2, 8, 10, 40):
         mean, error = theory.bayes_loss(
             TopicModel(length=N), Masking(), "cross-entropy", use_query=False, num_documents=20_000, seed=2
         )

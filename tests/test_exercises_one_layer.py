@@ -51,7 +51,7 @@ def test_no_answer(function, capsys):
         (check.attention_over_ids, SEEN / SEEN.sum(), "shown four times"),
         (check.attention_over_ids, check.COUNTS / check.COUNTS.sum(), "uniform"),
         (check.attention_over_ids, TIMES / TIMES.sum(), "multiply the scores"),
-        (check.attention_over_ids, np.eye(6)[0], "count times exp(score)"),
+        (check.attention_over_ids, np.eye(6)[0], "List the ten positions"),
         (check.prefers_own_topic, BLOCKS, "a pair"),
         (check.prefers_own_topic, 7, "a pair"),
         (check.prefers_own_topic, ("a", "b"), "arrays of numbers"),

@@ -50,13 +50,15 @@ def test_stub(said, one_check):
 def test_alpha(said):
     assert is_right(said(check.alpha_like_four_topics, 0.5))
     assert is_right(said(check.alpha_like_four_topics, np.float64(1 / 2)))
+    assert is_right(said(check.alpha_like_four_topics, 0.5001))
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (4, ["0.122", "0.25"]),
+        (4, ["0.12195", "0.25"]),
         (0.1, ["0.55", "0.25"]),
+        (0.503, ["0.24925", "0.25"]),
         (-1, ["above 0"]),
         (float("nan"), ["finite"]),
         ("half", ["number", "str"]),
@@ -81,6 +83,10 @@ def wrong_pair_probabilities(counts):
     N = counts.sum(1)
     squares, mean = counts.T @ counts, counts.mean(0)
     right = (squares - np.diag(counts.sum(0))) / (N * (N - 1)).sum()
+    shuffled = np.random.default_rng(0).permutation(100)
+    lumps = right.copy()
+    lumps[:10, :10] = np.where(np.eye(10) == 1, right[:10, :10], 0)  # topic 1: the pair 1, 2 has it all
+    lumps[0, 1] = lumps[1, 0] = (right[:10, :10].sum() - np.trace(right[:10, :10])) / 2
     return {
         "with itself": (squares / (N * (N - 1)).sum(), ["diagonal"]),
         "all pairs": (squares / (N**2).sum(), ["How many pairs"]),
@@ -88,6 +94,11 @@ def wrong_pair_probabilities(counts):
             (squares - np.diag(counts.sum(0))) / (len(N) * N.mean() * (N.mean() - 1)),
             ["How many pairs"],
         ),
+        "divided by all pairs of all documents": (squares / N.sum() ** 2, ["How many pairs"]),
+        "not symmetric": (np.triu(right) * 2, ["not symmetric"]),
+        "names mixed up": (right[np.ix_(shuffled, shuffled)], ["belong to word i"]),
+        "one number in a block": (lumps, ["single entries"]),
+        "nothing": (0 * right, ["How many pairs"]),
         "covariance": (right - np.outer(mean, mean) / N.mean() ** 2, ["as those of M or R"]),
         "relative": (right * 10_000 - 1, ["as those of M or R"]),
         "shape": (right[:10], ["(10, 100)", "(100, 100)"]),
@@ -97,7 +108,22 @@ def wrong_pair_probabilities(counts):
 
 
 @pytest.mark.parametrize(
-    "name", ["with itself", "all pairs", "one length for all", "covariance", "relative", "shape", "infinite", "words"]
+    "name",
+    [
+        "with itself",
+        "all pairs",
+        "one length for all",
+        "divided by all pairs of all documents",
+        "not symmetric",
+        "names mixed up",
+        "one number in a block",
+        "nothing",
+        "covariance",
+        "relative",
+        "shape",
+        "infinite",
+        "words",
+    ],
 )
 def test_wrong_pair_probabilities(said, counts, name):
     answer, words = wrong_pair_probabilities(counts)[name]

@@ -36,7 +36,7 @@ def parameters(answer):
 def attention_over_ids(answer):
     """One query's attention to each id, from its SCORES and the document's COUNTS."""
     truth = _softmax(SCORES, COUNTS)
-    hint = "The share of an id is its count times exp(score), over the sum of these."
+    hint = "List the ten positions, apply softmax, and add up by id."
     complaint = array_complaint(answer, truth, 1e-3, hint)
     if complaint != hint:
         return complaint
