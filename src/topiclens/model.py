@@ -107,7 +107,8 @@ class TopicTransformer(nn.Module):
             self.W_D = learned(ids, d)
         elif decoder == "identity":
             frozen("W_D", torch.eye(ids))
-        self.tied = decoder == "tied"
+        self.one_hot, self.identity_value = embedding == "one-hot", isinstance(value, str) and value == "identity"
+        self.tied, self.identity_decoder = decoder == "tied", decoder == "identity"
         if bias:
             self.b = nn.Parameter(torch.zeros(ids))
         else:
@@ -119,13 +120,16 @@ class TopicTransformer(nn.Module):
 
     def scores(self) -> Tensor:
         """(V+1, V+1) attention scores between ids before the softmax, rows = query, columns = key."""
-        queries, keys = self.W_Q @ self.W_E, self.W_K @ self.W_E
+        # Products with an identity matrix are left out, here and below: at this size they are most of the arithmetic.
+        queries, keys = (W if self.one_hot else W @ self.W_E for W in (self.W_Q, self.W_K))
         return queries.T @ keys / math.sqrt(len(self.W_Q))
 
     def outputs_per_id(self) -> Tensor:
         """(V+1, V+1): row i is W_D W_V W_E[:, i], what attending to id i alone adds to the logits."""
-        decoder = self.W_E.T if self.tied else self.W_D
-        return (decoder @ (self.W_V @ self.W_E)).T
+        outputs = self.W_E if self.identity_value else self.W_V if self.one_hot else self.W_V @ self.W_E
+        if self.identity_decoder or (self.tied and self.one_hot):
+            return outputs.T
+        return ((self.W_E.T if self.tied else self.W_D) @ outputs).T
 
     def visible(self, masked: MaskedDocuments) -> Tensor:
         """(D, N), True where a position may be attended to."""
@@ -160,9 +164,13 @@ class TopicTransformer(nn.Module):
             average = counts / counts.sum(1, keepdim=True).clamp(min=1)
             outputs = average @ self.outputs_per_id() + self.b
             return outputs.index_select(0, torch.as_tensor(batch.document, device=device))
-        counts = torch.as_tensor(batch.counts[batch.document], device=device)
+        counts, document = (torch.as_tensor(a, device=device) for a in (batch.counts, batch.document))
+        empty = ~counts.any(1, keepdim=True)
+        log_counts = counts.log().masked_fill(empty, 0.0)  # −∞ where a document does not show an id
         scores = F.embedding(torch.as_tensor(batch.query, device=device), self.scores())
-        weights = _softmax(scores + counts.clamp(min=1).log(), counts > 0)
+        weights = (scores + log_counts[document]).softmax(1)
+        if empty.any():
+            weights = weights.masked_fill(empty[document], 0.0)
         return weights @ self.outputs_per_id() + self.b
 
     def _embeddings(self, masked: MaskedDocuments) -> Tensor:
