@@ -92,7 +92,8 @@ def topics_of_renamed_words(answer) -> str | None:
     if apart or joined:
         return (
             f"{apart} pairs of words of one topic have different labels,\n"  # as wide as the book's pages
-            f"{joined} pairs of words of different topics have the same label, of {V * (V - 1) // 2} pairs."
+            f"{joined} pairs of words of different topics have the same label,\n"
+            f"among {V * (V - 1) // 2} pairs."
         )
     return None
 
