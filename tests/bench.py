@@ -12,6 +12,7 @@ import torch
 from nbclient import NotebookClient
 
 from topiclens.documents import MASK, PAD, Dirichlet, Masking, TopicModel, count_words, mask_documents
+from topiclens.grid import settings_grid, train_grid
 from topiclens.measures import attention_by_relation
 from topiclens.model import TopicTransformer
 from topiclens.training import loss_of
@@ -48,32 +49,62 @@ def sampling() -> str:
     )
 
 
-def training_step() -> str:
-    masked = mask_documents(TOPICS.sample(40, 0).words, MASKING, 100, 1)
+def step_seconds(topics: TopicModel, by_counts: bool, calls: int = 20) -> float:
+    """A training step of 40 documents, everything learned, keys hidden; drawing the documents is left out."""
+    masked = mask_documents(topics.sample(40, 0).words, MASKING, topics.num_words, 1)
     target = masked.words[masked.selected]
+    model = TopicTransformer(topics.num_words, see_selected=False)
+    descent = torch.optim.Adam(model.parameters(), fused=True)
 
-    def step(by_counts: bool):
-        model = TopicTransformer(100)
-        descent = torch.optim.Adam(model.parameters(), fused=True)
+    def step():
+        if by_counts:
+            batch = count_words(masked, topics.num_words, False)
+            loss = loss_of(model.forward_counts(batch), batch.row, batch.target, "cross-entropy")
+        else:
+            loss = loss_of(model(masked), np.arange(len(target)), target, "cross-entropy")
+        descent.zero_grad()
+        loss.backward()
+        descent.step()
 
-        def one():
-            if by_counts:
-                batch = count_words(masked, 100, model.see_selected)
-                loss = loss_of(model.forward_counts(batch), batch.row, batch.target, "cross-entropy")
-            else:
-                loss = loss_of(model(masked), np.arange(len(target)), target, "cross-entropy")
-            descent.zero_grad()
-            loss.backward()
-            descent.step()
+    return seconds(step, calls=calls)
 
-        return seconds(one, calls=20)
 
+def training_step() -> str:
     square = torch.rand(1024, 1024)
-    positions, counts, product = step(False), step(True), seconds(lambda: square @ square, calls=5)
+    product = seconds(lambda: square @ square, calls=5)
+    positions, counts = (step_seconds(TOPICS, by_counts) for by_counts in (False, True))
+    masked = mask_documents(TOPICS.sample(40, 0).words, MASKING, 100, 1)
+    rows = len(count_words(masked, 100, False).document)
+    # Forward: five products of 101³ and one of rows × 101²; backward twice as much.
+    arithmetic = 3 * 2 * (5 * 101**3 + rows * 101**2) / (2 * 1024**3) * product
     return (
         f"training step, 40 documents of about 125 words: {positions / counts:.1f}× faster by counts than by "
-        f"positions (bound 5); it costs {counts / product:.3f} of a 1024² float32 product ({counts * 1e3:.2f} ms)"
+        f"positions (bound 12); it costs {counts / product:.3f} of a 1024² float32 product ({counts * 1e3:.2f} ms), "
+        f"{counts / arithmetic:.1f}× its own arithmetic (bound 3)"
     )
+
+
+def counting_seconds(topics: TopicModel) -> float:
+    masked = mask_documents(topics.sample(40, 0).words, MASKING, 100, 1)
+    return seconds(lambda: count_words(masked, 100, False))
+
+
+def long_documents() -> str:
+    short, long = (
+        step_seconds(t, True) - counting_seconds(t) for t in (TopicModel(length=128), TopicModel(length=8192))
+    )
+    return f"a step from N = 128 to 8,192, apart from counting words: {long / short:.1f}× (aim 1.5)"
+
+
+def large_vocabulary() -> str:
+    return f"a step with V = 2,000 words (T = 100, v = 20): {step_seconds(TopicModel(100, 20), True, calls=1):.2f} s"
+
+
+def grid() -> str:
+    start = time.perf_counter()
+    runs = train_grid(settings_grid(embedding=["one-hot"], decoder=["identity"], seed=range(48), steps=[1000]))
+    spent = time.perf_counter() - start
+    return f"48 runs of 1,000 steps, {sum(run.error is None for run in runs)} ended well: {spent:.0f} s (bound 60)"
 
 
 def loop_over_pairs(attention, masked, num_documents: int) -> None:
@@ -111,7 +142,7 @@ def chapters() -> list[str]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for measure in (sampling, training_step, attention):
+    for measure in (sampling, training_step, long_documents, large_vocabulary, attention, grid):
         print(measure(), flush=True)
     for line in chapters():
         print(line, flush=True)

@@ -22,7 +22,7 @@ def test_every_claim_holds(capsys):
 def test_one_claim_in_words(capsys):
     assert main(["claims", "--only", "attention-theory"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("[attention-theory] ✓ holds")
+    assert printed.startswith("[attention-theory] ✓ Claim holds")
     assert printed.count("[") == 2  # this claim's name and one bound
 
 
@@ -37,7 +37,7 @@ def test_a_broken_formula_fails_the_command(monkeypatch, capsys):
     whole = theory.AttentionSetting.loss
     monkeypatch.setattr(theory.AttentionSetting, "loss", lambda self, r: whole(self, np.asarray(r) * 1.01))
     assert main(["claims", "--only", "attention-theory"]) == 1
-    assert "✗ FAILS" in capsys.readouterr().out
+    assert "✗ Claim FAILS" in capsys.readouterr().out
 
 
 def test_bounds_decide():
