@@ -29,7 +29,8 @@ async () => {
     const heatmaps = gd._fullData.filter((trace) => trace.visible === true && trace.type === "heatmap");
     if (images.length < heatmaps.length) return "a heatmap is missing";
     for (const image of images) if (!(await painted(image))) return "a heatmap is blank";
-    const marks = [...images, ...gd.querySelectorAll(".scatterlayer .trace :is(path, text), .barlayer path")];
+    const drawn = ".scatterlayer .trace :is(path, text), :is(.barlayer, .boxlayer, .contourlayer) path";
+    const marks = [...images, ...gd.querySelectorAll(drawn)];
     const seen = marks.filter((mark) => mark.getBoundingClientRect().width > 0);
     return seen.length ? null : "blank";
   }
