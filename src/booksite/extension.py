@@ -5,6 +5,7 @@ anything and the repository carries nobody else's files.
 """
 
 import hashlib
+import html
 import importlib.metadata
 import importlib.util
 import shutil
@@ -109,6 +110,24 @@ def _mend_roles(app, pagename, templatename, context, doctree):
         context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
+def _add_map(app, pagename, templatename, context, doctree):
+    """Above each chapter, where it stands in the argument: the numbered parts of _toc.yml and their chapters."""
+    parts = [part for part in app.env.external_site_map.root.subtrees if part.numbered]
+    if not any(pagename in part.items for part in parts):
+        return
+
+    def link(chapter):
+        here = ' aria-current="page"' if chapter == pagename else ""
+        title = html.escape(app.env.titles[chapter].astext())
+        number = app.env.toc_secnumbers[chapter][""][0]
+        address = context["pathto"](chapter)
+        return f'<a href="{address}" title="{title}" aria-label="{number}: {title}"{here}>{number}</a>'
+
+    boxes = [f"<li><span>{part.caption}</span> {' '.join(map(link, part.items))}</li>" for part in parts]
+    nav = f'<nav class="book-map" aria-label="You are here"><ol>{"".join(boxes)}</ol></nav>'
+    context["body"] = nav + context["body"]
+
+
 def _finish(app, exception):
     if app.builder.format == "html":
         # GitHub Pages otherwise drops every folder whose name starts with an underscore.
@@ -125,6 +144,7 @@ def setup(app):
     app.connect("builder-inited", _stage_libraries)
     app.connect("doctree-read", _give_proofs_titles)
     app.connect("html-page-context", _mend_roles)
+    app.connect("html-page-context", _add_map)
     app.connect("build-finished", _finish)
     app.add_css_file("book.css")
     # The query makes browsers fetch plotly.js again after an upgrade, and only then.

@@ -94,3 +94,16 @@ def test_front_door(visit):
 
 def test_github_pages_serves_all_folders(site):
     assert (site / ".nojekyll").exists()
+
+
+def test_map_of_the_argument(visit):
+    """Each chapter shows where it stands, and the map leads on."""
+    visit = visit()
+    page = visit.open("book/04-embeddings")
+    links = page.locator(".book-map a")
+    assert page.locator(".book-map [aria-current]").inner_text() == "4"
+    assert links.count() >= 8
+    links.nth(4).click()
+    page.wait_for_url("**/book/05-values.html")
+    assert page.locator(".book-map [aria-current]").inner_text() == "5"
+    assert not visit.problems
