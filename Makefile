@@ -4,7 +4,7 @@ PORT ?= 8000
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: html book lab test outputs bench clean
+.PHONY: html book lab test outputs student teacher bench clean
 
 # Build the book; a warning or a failing notebook is an error.
 html: .venv/ready
@@ -31,6 +31,11 @@ test: .venv/ready
 # Run the chapters and store in them what the tests compare. After editing a chapter.
 outputs: .venv/ready
 	python -m booksite.outputs book/*.ipynb
+
+# Notebooks to hand out, into _build: for students without the solutions, for teachers with them.
+student: only = --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=solution
+student teacher: .venv/ready
+	jupyter nbconvert --log-level ERROR --to notebook --ClearOutputPreprocessor.enabled=True $(only) --output-dir _build/$@ book/[0-9]*.ipynb
 
 bench: .venv/ready
 	python tests/bench.py

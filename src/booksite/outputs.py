@@ -2,7 +2,8 @@
 
 What is stored is text: printed lines and results as plain text. Figures, tables' HTML and progress bars are made anew
 at each build and never stored. A cell tagged `no-compare` (timings, say) stores nothing. The tests run every notebook
-and compare what it prints with what is stored.
+and compare what it prints with what is stored. Cells of solutions are tagged, so that they can be left out of what
+students get.
 """
 
 import os
@@ -15,6 +16,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 NO_COMPARE = "no-compare"
+SOLUTION = "solution"
 CELL_TIMEOUT = 120  # seconds, as in _config.yml
 
 
@@ -44,6 +46,17 @@ def strip(notebook: nbformat.NotebookNode) -> None:
         cell.outputs = [nbformat.from_dict(output) for output in kept if output]
 
 
+def tag_solutions(notebook: nbformat.NotebookNode) -> None:
+    """Tag every cell from {solution-start} to {solution-end} as "solution": `make student` leaves these out."""
+    inside = False
+    for cell in notebook.cells:
+        inside |= "{solution-start}" in cell.source
+        tags = [tag for tag in cell.metadata.get("tags", []) if tag != SOLUTION] + [SOLUTION] * inside
+        if tags:
+            cell.metadata["tags"] = tags
+        inside &= "{solution-end}" not in cell.source
+
+
 def store_outputs(path: Path) -> None:
     """Run the notebook at `path` in its folder and write it back. When it fails, the file stays as it was."""
     notebook = nbformat.read(path, as_version=4)
@@ -51,6 +64,7 @@ def store_outputs(path: Path) -> None:
         notebook, timeout=CELL_TIMEOUT, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
     ).execute()
     strip(notebook)
+    tag_solutions(notebook)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "w", encoding="utf-8") as file:
