@@ -150,4 +150,5 @@ def setup(app):
     # The query makes browsers fetch plotly.js again after an upgrade, and only then.
     plotly = f"plotly.min.js?v={importlib.metadata.version('plotly')}"
     app.add_js_file("book.js", loading_method="defer", **{"data-plotly": plotly})
+    app.add_js_file("memory.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

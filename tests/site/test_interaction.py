@@ -350,3 +350,20 @@ def test_search(visit):
     page.wait_for_url("**/book/*.html*")
     expect(page.locator("article")).to_contain_text(re.compile("topic", re.I))
     assert not visit.problems
+
+
+def test_the_browser_remembers_its_reader(visit):
+    """Which exercises are solved, and where the reading stopped; the first page offers to go on there."""
+    visit = visit()
+    page = visit.open("book/04-embeddings")
+    solved = page.get_by_label("solved")
+    solved.nth(1).check()
+    page.evaluate("document.querySelector('#two-optimisers').scrollIntoView()")
+    visit.open("book/intro")
+    page.get_by_role("link", name="Go on reading").click()
+    page.wait_for_url("**/book/04-embeddings.html#two-optimisers")
+    assert [box.is_checked() for box in solved.all()] == [False, True, False]
+    solved.nth(1).uncheck()
+    page.reload()
+    assert not any(box.is_checked() for box in solved.all())
+    assert not visit.problems
