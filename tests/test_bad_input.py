@@ -26,7 +26,14 @@ from topiclens.figures import (
 )
 from topiclens.measures import attention_by_relation, attention_ratios, block_means, half_time
 from topiclens.model import TopicTransformer
-from topiclens.theory import AttentionSetting, bayes_loss, bayes_loss_long, value_blocks, value_optimum
+from topiclens.theory import (
+    AttentionSetting,
+    bayes_loss,
+    bayes_loss_long,
+    finite_value_blocks,
+    value_blocks,
+    value_optimum,
+)
 from topiclens.training import History, checkpoint_steps, train
 
 TOPICS, MASKING = TopicModel(2, 2, mixture=TauOfT(1), length=5), Masking()
@@ -111,6 +118,27 @@ CASES = {
         lambda: AttentionSetting(3, 2, 2, Masking(0.1, 0.0, 0.0)).optimal_ratio(),
         "keep_prob = 0.0.* no selected position shows a word",
     ),
+    "[MASK] of no weight": (lambda: AttentionSetting(3, 2, 2, MASKING).loss(1.0, 0.0), "mask_weight = 0.0 must be above 0"),
+    "joint optimum, hidden": (
+        lambda: AttentionSetting(3, 2, 2, MASKING, see_selected=False).joint_optimum(),
+        "see_selected = False.* needs",
+    ),
+    "saddle, visible": (lambda: AttentionSetting(3, 2, 2, MASKING).saddle_slope(), "hidden selected positions only"),
+    "saddle, one topic": (
+        lambda: AttentionSetting(1, 2, 1, MASKING, see_selected=False).saddle_slope(),
+        "num_topics = 1 .* at least 2",
+    ),
+    "finite r, visible": (lambda: AttentionSetting(3, 2, 2, MASKING).optimal_ratio(9), "hidden selected positions only"),
+    "finite r, no other word": (
+        lambda: AttentionSetting(3, 2, 2, MASKING, see_selected=False).optimal_ratio(2),
+        "length = 2 must be at least 3",
+    ),
+    "finite values, overlapping topics": (
+        lambda: finite_value_blocks(TopicModel(2, topic_word=np.full((2, 3), 1 / 3)), MASKING),
+        "topics of equally many words",
+    ),
+    "finite values, one topic": (lambda: finite_value_blocks(TopicModel(1, 2), MASKING), "num_topics = 1"),
+    "finite values, no [MASK]": (lambda: finite_value_blocks(TOPICS, Masking(0.15, 0.5, 0.5)), "share c = 0 "),
     "Bayes, τ above T": (lambda: bayes_loss_long(3, 2, 4, MASKING, "squared"), "tau = 4 .* between 1 and 3"),
     "Bayes, unknown loss": (lambda: bayes_loss(TOPICS, MASKING, "mse"), "loss = 'mse' .* 'squared'"),
     "Bayes, one document": (lambda: bayes_loss(TOPICS, MASKING, "squared", num_documents=1), "num_documents = 1 .* at least 2"),

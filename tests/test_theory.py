@@ -5,15 +5,18 @@ from math import comb
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import minimize
 from scipy.stats import betabinom, binom
 
 from topiclens.documents import FIRST_WORD, Dirichlet, Masking, TauOfT, TopicModel, count_words, mask_documents
 from topiclens.measures import between_words, block_means
+from topiclens.model import TopicTransformer
 from topiclens.theory import (
     AttentionSetting,
     bayes_loss,
     bayes_loss_long,
+    finite_value_blocks,
     gram_optimum,
     moments,
     shown_shares,
@@ -115,12 +118,33 @@ def test_gram_optimum_has_the_numbers_of_the_default_setting():
 @pytest.mark.parametrize(("T", "v", "tau"), [(10, 10, 4), (3, 5, 2), (6, 1, 5), (4, 7, 1)])
 def test_value_blocks_are_the_general_solution(T, v, tau, masking):
     general = value_optimum(TopicModel(T, v, mixture=TauOfT(tau)), masking, infinite=True)
-    same, different, mask = value_blocks(T, v, masking)
+    word, same, different, mask = value_blocks(T, v, masking)
+    assert word == same
     topics = np.arange(T * v) // v
     closed = np.where(topics[:, None] == topics, same, different)
     assert np.allclose(between_words(general), closed, atol=1e-8)
     # c = 0 leaves [MASK] unseen: its column is not determined, and the least one is 0
     assert np.allclose(general[1:, 0], mask if masking.hide_prob else 0, atol=1e-8)
+    assert np.allclose(general[0], 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("masking", [DEFAULT, OTHER, Masking(0.15, 0.0, 0.1)])
+@pytest.mark.parametrize(
+    "topics",
+    [
+        TopicModel(),
+        TopicModel(3, 5, mixture=TauOfT(3), length=4),
+        TopicModel(2, 3, mixture=TauOfT(1), length=(2, 9)),
+        TopicModel(6, 2, mixture=Dirichlet(0.1), length=(20, 40)),
+    ],
+)
+def test_finite_value_blocks_are_the_general_solution(topics, masking):
+    word, same, different, mask = finite_value_blocks(topics, masking)
+    closed = np.where(topics.word_topics[:, None] == topics.word_topics, same, different)
+    np.fill_diagonal(closed, word)
+    general = value_optimum(topics, masking)
+    assert np.allclose(between_words(general), closed, atol=1e-9)
+    assert np.allclose(general[1:, 0], mask, atol=1e-9)
     assert np.allclose(general[0], 0, atol=1e-12)
 
 
@@ -230,36 +254,97 @@ def test_best_attention_ratio_with_hidden_keys_is_closed(T, v, tau, masking):
     assert grid[setting.loss(grid).argmin()] == pytest.approx(best, rel=1e-4)
 
 
-@pytest.mark.parametrize("see_selected", [True, False])
-def test_attention_loss_equals_a_direct_expectation(see_selected):
-    """Every document set, query and truth written out, with N×N-style weights over a long document's word shares."""
-    T, v, tau, r = 4, 2, 2, 3.7
-    V, masking = T * v, OTHER
+def direct_attention_loss(T, v, tau, masking, see_selected, scores):
+    """Every document set, query and truth of long documents written out, with a softmax of (V+1, V+1) scores."""
+    V = T * v
     a, b, c = shown_shares(masking) if see_selected else (1.0, 0.0, 0.0)
     topic = np.arange(V) // v
-    if see_selected:
-        same, different, mask = value_blocks(T, v, masking)
-    else:
-        same, different, mask = 1 / v, 0.0, 0.0
     W = np.zeros((V + 1, V + 1))
-    W[1:, 1:] = np.where(topic[:, None] == topic, same, different)
-    W[1:, 0] = mask
+    W[1:, 1:] = (topic[:, None] == topic) / v
+    if see_selected:
+        _, same, different, W[1:, 0] = value_blocks(T, v, masking)
+        W[1:, 1:] = np.where(topic[:, None] == topic, same, different)
     total, sets = 0.0, list(itertools.combinations(range(T), tau))
     for chosen in sets:
         p = np.isin(topic, chosen) / (tau * v)
-        shares = np.concatenate([[c], a * p + b / V])
-        for truth in range(V):
+        shares = torch.tensor(np.concatenate([[c], a * p + b / V]))
+        for truth in np.flatnonzero(p):
             shows = {0: masking.hide_prob} | {w + 1: masking.random_prob / V for w in range(V)}
             shows[truth + 1] += masking.keep_prob
             for query, chance in shows.items():
-                prefers = np.ones(V + 1)
-                if query:
-                    prefers[1:][topic == topic[query - 1]] = r
-                weights = shares * prefers
-                output = W @ (weights / weights.sum())
-                error = ((output - np.eye(V + 1)[truth + 1]) ** 2).sum()
-                total += p[truth] * chance * error / len(sets)
-    assert AttentionSetting(T, v, tau, masking, see_selected=see_selected).loss(r) == pytest.approx(total, abs=1e-12)
+                weights = shares * scores[query].exp()
+                error = torch.tensor(W) @ (weights / weights.sum()) - torch.eye(V + 1)[truth + 1]
+                total = total + p[truth] * chance * error.square().sum() / len(sets)
+    return total
+
+
+@pytest.mark.parametrize("see_selected", [True, False])
+def test_attention_loss_equals_a_direct_expectation(see_selected):
+    r, mask_weight, topic = 3.7, 1.6, np.arange(8) // 2
+    prefers = np.ones((9, 9))
+    prefers[1:, 1:][topic[:, None] == topic] = r
+    prefers[1:, 0] = mask_weight
+    direct = direct_attention_loss(4, 2, 2, OTHER, see_selected, torch.tensor(np.log(prefers)))
+    found = AttentionSetting(4, 2, 2, OTHER, see_selected=see_selected).loss(r, mask_weight)
+    assert found == pytest.approx(float(direct), abs=1e-12)
+
+
+def test_joint_optimum_with_the_weight_of_mask_keys():
+    setting = AttentionSetting(10, 10, 4, DEFAULT)
+    r, mask_weight = setting.joint_optimum()
+    assert (r, mask_weight) == pytest.approx((8.1145, 1.5018), abs=5e-4)
+    grid = np.linspace(0.9, 1.1, 41)
+    losses = setting.loss(r * grid[:, None], mask_weight * grid)
+    assert np.unravel_index(losses.argmin(), losses.shape) == (20, 20)
+    assert losses.min() < setting.loss(setting.optimal_ratio())
+
+
+@pytest.mark.parametrize(("tau", "masking"), [(1, OTHER), (2, OTHER), (3, Masking(0.5, 0.3, 0.2))])
+def test_attention_loss_of_finite_documents_equals_sampling(tau, masking):
+    """A model with these scores and values, position by position, on sampled documents."""
+    topics, r = TopicModel(3, 2, mixture=TauOfT(tau), length=7), 3.7
+    blocks = np.pad(np.kron(np.eye(3), np.ones((2, 2))), (1, 0))
+    model = TopicTransformer(
+        6, embedding="one-hot", value=blocks / 2, decoder="identity", bias=False, see_selected=False
+    )
+    with torch.no_grad():
+        model.W_Q.copy_(torch.eye(7))
+        model.W_K.copy_(torch.tensor(blocks * np.log(r) * np.sqrt(7)))
+        masked = mask_documents(topics.sample(40_000, 0).words, masking, 6, 1)
+        logits = model(masked).numpy()
+    losses = ((logits - np.eye(7)[masked.words[masked.selected]]) ** 2).sum(1)
+    exact = AttentionSetting(3, 2, tau, masking, see_selected=False).finite_loss(r, 7)
+    document = np.nonzero(masked.selected)[0]
+    per_document = np.bincount(document, losses - losses.mean(), minlength=40_000)
+    assert abs(losses.mean() - exact) < 4 * np.sqrt((per_document**2).sum()) / len(losses)
+
+
+@pytest.mark.parametrize(("length", "best"), [(32, 14.80), (128, 11.74), (512, 11.17)])
+def test_best_attention_ratio_of_finite_documents(length, best):
+    setting = AttentionSetting(10, 10, 4, DEFAULT, see_selected=False)
+    found = setting.optimal_ratio(length)
+    assert found == pytest.approx(best, abs=0.005)
+    assert setting.finite_loss(found, length) < min(setting.finite_loss(found * x, length) for x in (0.99, 1.01))
+
+
+def test_long_documents_approach_the_loss_of_infinite_ones():
+    setting = AttentionSetting(5, 3, 2, OTHER, see_selected=False)
+    for r in (0.5, 1.0, 8.0):
+        assert setting.finite_loss(r, 10**4) == pytest.approx(setting.loss(r), rel=1e-4)
+    assert setting.optimal_ratio(10**4) == pytest.approx(setting.optimal_ratio(), rel=1e-3)
+
+
+def test_gradient_at_the_saddle():
+    """The loss differentiated with respect to every score; then the slope of the loss in log r at r = 1."""
+    T, v, tau = 4, 2, 2
+    scores = torch.zeros((9, 9), dtype=torch.float64, requires_grad=True)
+    direct_attention_loss(T, v, tau, OTHER, False, scores).backward()
+    singular = np.linalg.svd(scores.grad.numpy(), compute_uv=False)
+    setting = AttentionSetting(T, v, tau, OTHER, see_selected=False)
+    assert np.allclose(singular, [setting.saddle_slope()] * (T - 1) + [0] * 6, atol=1e-12)
+    for other in (setting, AttentionSetting(10, 10, 4, DEFAULT, see_selected=False)):
+        slope = -np.diff(other.loss(np.exp([-1e-4, 1e-4])))[0] / 2e-4
+        assert other.saddle_slope() == pytest.approx(slope / ((other.T - 1) * other.v), rel=1e-4)
 
 
 def enumerate_bayes(topics, masking, loss, use_query):

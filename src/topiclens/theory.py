@@ -10,13 +10,14 @@ The layer under uniform attention sees x̄, the mean of the one-hot ids that it 
 Letters in shapes: V words, T topics. Matrices over ids are (V+1, V+1), row and column 0 belonging to [MASK].
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import binom
 
-from .checks import check_choice, check_int
+from .checks import check_choice, check_int, check_positive
 from .documents import FIRST_WORD, Dirichlet, Masking, TauOfT, TopicModel
 
 
@@ -165,8 +166,9 @@ def value_optimum(
 
 
 class ValueBlocks(NamedTuple):
-    """The four numbers of a value matrix that is constant on topic blocks."""
+    """The four numbers of a value matrix that is constant on the diagonal, on topic blocks, and in [MASK]'s column."""
 
+    same_word: float
     same_topic: float
     different_topic: float
     mask: float
@@ -182,7 +184,44 @@ def value_blocks(num_topics: int, words_per_topic: int, masking: Masking) -> Val
     a, b, c = shown_shares(masking)
     beta = -(b * (a + b) / V + c**2) / (a * ((a + b) ** 2 + c**2 * V))
     gamma = c * (1 / a + V * beta) / (a + b)
-    return ValueBlocks(beta + 1 / (a * v), beta, gamma)
+    return ValueBlocks(beta + 1 / (a * v), beta + 1 / (a * v), beta, gamma)
+
+
+def finite_value_blocks(topics: TopicModel, masking: Masking) -> ValueBlocks:
+    """`value_optimum` for documents of any length, selected positions visible, in closed form (ours; chapter 5).
+
+    The optimum is κ on differences between words of a topic, ρ on differences between topics, and 1/V on the rest, as
+    its columns sum to 1.
+
+    Raises:
+        ValueError: topics that overlap or differ in size, a single topic, or a number of [MASK] that does not vary
+            from document to document (c = 0 or 1, or documents of one word).
+    """
+    v, T, V = _disjoint(topics), topics.num_topics, topics.num_words
+    a, b, c = shown_shares(masking)
+    if T < 2 or not 0 < c < 1 or topics.lengths[0] < 2:
+        raise ValueError(
+            f"num_topics = {T}, share c = {c:g} of [MASK], N ≥ {topics.lengths[0]}: needs T ≥ 2, 0 < c < 1, N ≥ 2"
+        )
+    _, second = topics.mixture.moments(T)
+    between = (second[0, 0] - second[0, 1]) / v  # E[p pᵀ] on differences between topics
+    D, C = np.zeros(2), np.zeros(2)  # within topics, between topics
+    for N, weight in topics.length_weights.items():
+        m = (N - 1) * (a + b) + masking.keep_prob + masking.random_prob
+        varies = np.array([0, (N - 1) * a * between])
+        D += weight * (varies + masking.keep_prob / V) / N
+        C += weight * (m / V + varies * ((N - 2) * a + 2 * masking.keep_prob)) / N**2
+    kappa, rho = D / C
+    different = (1 - rho) / V
+    same = different + (rho - kappa) / v
+    return ValueBlocks(*map(float, (same + kappa, same, different, 1 / V)))
+
+
+def _disjoint(topics):
+    """v of topics that share no words and use theirs equally; others are refused."""
+    if topics.words_per_topic is None:
+        raise ValueError(f"{topics}: the closed form needs topics of equally many words that share none")
+    return topics.words_per_topic
 
 
 def gram_optimum(
@@ -213,12 +252,12 @@ def gram_optimum(
 
 
 class AttentionSetting:
-    """The exact squared loss of attention for long documents, as a function of one number (paper, stage 2).
+    """The exact squared loss of attention, as a function of one number or two (paper, stage 2).
 
-    W_V is frozen at its optimum for uniform attention (`value_blocks`, or 1/v on blocks if selected positions are
-    hidden; for τ = T this is one optimum among many). A query that shows a word gives every position that shows
-    a word of the same topic r times the attention of any other position, in the mean over that topic's words;
-    [MASK] keys count as other topics' words, and a query that shows [MASK] attends uniformly.
+    W_V is frozen at its optimum for uniform attention and long documents (`value_blocks`, or 1/v on blocks if selected
+    positions are hidden; for τ = T this is one optimum among many). A query that shows a word gives every position
+    that shows a word of the same topic r times the attention of a position that shows another topic's word, in the
+    mean over that topic's words; a query that shows [MASK] attends uniformly.
 
     Args:
         num_topics, words_per_topic, tau: T, v, and the number τ of topics in a document.
@@ -235,28 +274,62 @@ class AttentionSetting:
         self.masking = masking
         self.see_selected = see_selected
 
-    def loss(self, r: float | np.ndarray) -> np.ndarray:
-        """Expected squared loss at a selected position if the attention ratio is r > 0 (any shape)."""
-        r = np.asarray(r, float)
-        if not (r > 0).all():
-            raise ValueError(f"r = {r.min()} must be above 0")
+    def loss(self, r: float | np.ndarray, mask_weight: float | np.ndarray = 1.0) -> np.ndarray:
+        """Expected squared loss at a selected position of a long document.
+
+        Args:
+            r: attention ratio above 0, of any shape.
+            mask_weight: c₀/c₃, a word query's attention to a position that shows [MASK] over that to another
+                topic's word; shaped to fit r, and without effect if selected positions are hidden.
+        """
+        r, mask_weight = np.asarray(r, float), np.asarray(mask_weight, float)
+        for name, value in (("r", r), ("mask_weight", mask_weight)):
+            if not (value > 0).all():
+                raise ValueError(f"{name} = {value.min()} must be above 0")
         m, in_document = self.masking, self.tau / self.T
         return (
-            m.hide_prob * self._loss_of_query(np.ones_like(r), in_document=True, kept=False)
-            + m.keep_prob * self._loss_of_query(r, in_document=True, kept=True)
-            + m.random_prob * in_document * self._loss_of_query(r, in_document=True, kept=False)
-            + m.random_prob * (1 - in_document) * self._loss_of_query(r, in_document=False, kept=False)
+            m.hide_prob * self._loss_of_query(np.ones_like(r), 1.0, in_document=True, kept=False)
+            + m.keep_prob * self._loss_of_query(r, mask_weight, in_document=True, kept=True)
+            + m.random_prob * in_document * self._loss_of_query(r, mask_weight, in_document=True, kept=False)
+            + m.random_prob * (1 - in_document) * self._loss_of_query(r, mask_weight, in_document=False, kept=False)
         )
 
-    def optimal_ratio(self) -> float:
-        """The r of least loss.
-
-        With selected positions hidden it is 1 + T·p_c/p_r (infinite for p_r = 0), whatever τ and v: the attention
-        r/(r+τ−1) on the own topic then equals the probability that the true word is of the shown word's topic, given
-        that this topic is in the document.
+    def finite_loss(self, r: float, length: int) -> float:
+        """`loss` in documents of N words, selected positions hidden; exact, by a sum over the counts of topics (ours).
 
         Raises:
-            ValueError: p_c = p_r = 0, or τ = 1 with selected positions hidden, where no r is better than another.
+            ValueError: selected positions visible, r not above 0, or N below 1.
+        """
+        self._only_hidden("finite_loss")
+        check_positive("r", r)
+        m = self.masking
+        chance, n, others, squares = _topic_counts(check_int("length", length, 1), 1 - m.mask_prob, self.tau)
+
+        def attention(r):
+            """E of |A|², over topics, and of A on the query's own topic."""
+            total = r * n + others
+            return (chance * ((r * n) ** 2 + squares) / total**2).sum(), (chance * r * n / total).sum()
+
+        (even, _), (energy, own), some = attention(1.0), attention(r), chance.sum() / self.tau
+        # A is uniform if the query shows [MASK] or a random word whose topic is not in the document.
+        in_document = self.tau / self.T
+        uniform = m.hide_prob + m.random_prob * (1 - in_document)
+        total = uniform * (even - 2 * some) + m.random_prob * in_document * (energy - 2 * some)
+        return float(1 + (total + m.keep_prob * (energy - 2 * own)) / self.v)
+
+    def optimal_ratio(self, length: int | None = None) -> float:
+        """The r of least loss, [MASK] keys weighted as other topics' words, in long documents or in those of N words.
+
+        With selected positions hidden it is 1 + T·p_c/p_r (infinite for p_r = 0) for long documents, whatever τ and v:
+        the attention r/(r+τ−1) on the own topic then equals the probability that the true word is of the shown word's
+        topic, given that this topic is in the document.
+
+        Args:
+            length: N, for `finite_loss`; long documents if not given.
+
+        Raises:
+            ValueError: p_c = p_r = 0, or τ = 1 with selected positions hidden, where no r is better than another;
+                p_r = 0 or selected positions visible, if a length is given.
         """
         m = self.masking
         if m.keep_prob == m.random_prob == 0 or (self.tau == 1 and not self.see_selected):
@@ -264,17 +337,62 @@ class AttentionSetting:
                 f"tau = {self.tau}, keep_prob = {m.keep_prob}, random_prob = {m.random_prob}: no r is better than "
                 "another if no selected position shows a word, or if only words of one topic can be attended to"
             )
-        if not self.see_selected:
+        if length is not None:
+            self._only_hidden("optimal_ratio for a length")
+            if m.random_prob == 0:
+                raise ValueError("random_prob = 0 must be above 0: without random words the best r is infinite")
+            if length < 3:
+                raise ValueError(f"length = {length} must be at least 3: with one other word there is no choice")
+        elif not self.see_selected:
             return 1 + self.T * m.keep_prob / m.random_prob if m.random_prob > 0 else np.inf
-        found = minimize_scalar(lambda s: float(self.loss(np.exp(s))), bounds=(-20, 20), options={"xatol": 1e-10})
+        loss = self.loss if length is None else lambda r: self.finite_loss(float(r), length)
+        found = minimize_scalar(lambda s: float(loss(np.exp(s))), bounds=(-20, 20), options={"xatol": 1e-10})
         return float(np.exp(found.x))
 
-    def _loss_of_query(self, r, *, in_document, kept):
+    def joint_optimum(self) -> tuple[float, float]:
+        """(r, mask_weight) of least loss in long documents, if [MASK] keys may have a weight of their own (ours).
+
+        Raises:
+            ValueError: selected positions hidden, no [MASK], or τ = 1 or no word shown, where it is not unique.
+        """
+        m = self.masking
+        if not self.see_selected or m.hide_prob == 0 or m.keep_prob + m.random_prob == 0 or self.tau == 1:
+            raise ValueError(
+                f"see_selected = {self.see_selected}, tau = {self.tau}, {m}: joint_optimum needs [MASK] among the "
+                "keys, selected positions that show words, and τ ≥ 2"
+            )
+        found = minimize(
+            lambda s: float(self.loss(*np.exp(s))),
+            [np.log(self.optimal_ratio()), 0.0],
+            method="Nelder-Mead",
+            options={"xatol": 1e-8, "fatol": 1e-15},
+        )
+        return tuple(np.exp(found.x).tolist())
+
+    def saddle_slope(self) -> float:
+        """σ, how hard attention is pulled from the saddle W_K = W_Q = 0, in long documents (ours; chapter 7).
+
+        Selected positions hidden. The loss' gradient with respect to the scores then has T − 1 singular values σ, on
+        differences between topics, and no others: gradient descent with the rate η lets W_K + W_Q grow along them by
+        the factor exp(η σ/√d_a) a step.
+
+        Raises:
+            ValueError: selected positions visible, or a single topic.
+        """
+        self._only_hidden("saddle_slope")
+        check_int("num_topics", self.T, 2)
+        return 2 * self.masking.keep_prob * (self.tau - 1) / ((self.T - 1) * self.tau**2 * self.v**2)
+
+    def _only_hidden(self, what):
+        if self.see_selected:
+            raise ValueError(f"{what} is known for hidden selected positions only, and see_selected = True")
+
+    def _loss_of_query(self, r, mask_weight, *, in_document, kept):
         """Loss of a query that shows a word of topic s: s in the document or not, its true word kept or redrawn."""
         T, v, tau = self.T, self.v, self.tau
         if self.see_selected:
             a, b, c = shown_shares(self.masking)
-            same, different, mask = value_blocks(T, v, self.masking)
+            _, same, different, mask = value_blocks(T, v, self.masking)
         else:
             a, b, c = 1.0, 0.0, 0.0
             same, different, mask = 1 / v, 0.0, 0.0
@@ -282,8 +400,9 @@ class AttentionSetting:
         own = r * (here if in_document else elsewhere)
         others = np.array([here, elsewhere])  # attention per topic: other topics of the document, topics outside it
         number = np.array([tau - in_document, T - tau - (not in_document)])
-        total = own + number @ others + c
-        base = (different * (total - c) + mask * c) / total
+        masks = mask_weight * c
+        total = own + number @ others + masks
+        base = (different * (total - masks) + mask * masks) / total
         gain = same - different
         own_out = base + gain * own / total  # output at a word of topic s, and at words of the two other kinds
         other_out = [base + gain * share / total for share in others]
@@ -295,6 +414,26 @@ class AttentionSetting:
         else:
             at_truth = other_out[0]
         return squares - 2 * at_truth + 1
+
+
+@lru_cache(maxsize=1)
+def _topic_counts(N, visible, tau):
+    """What a query of a topic in the document may find among the N − 1 other words, each visible with a probability.
+
+    Of M > 0 visible words, n are of the query's topic and M − n of others. Four arrays over the pairs (M, n) that have
+    a chance above rounding: that chance, n, M − n, and the expected sum of squares of the other topics' counts.
+    """
+
+    def likely(trials, chance):
+        low, high = binom.ppf([1e-16, 1 - 1e-16], trials, chance)
+        return max(int(low), 0), int(high) + 1
+
+    M = np.arange(max(1, likely(N - 1, visible)[0]), likely(N - 1, visible)[1])[:, None]
+    n = np.arange(likely(M[0, 0], 1 / tau)[0], likely(M[-1, 0], 1 / tau)[1]) if len(M) else np.arange(0)
+    chance = binom.pmf(M, N - 1, visible) * binom.pmf(n, M, 1 / tau)
+    possible = np.nonzero(chance)
+    chance, n, others = chance[possible], n[possible[1]], (M - n)[possible]
+    return chance, n, others, others * (1 + (others - 1) / max(tau - 1, 1))
 
 
 def bayes_loss_long(
