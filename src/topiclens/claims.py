@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 import numpy as np
+import torch
 
 from .checks import check_choice
 from .documents import Masking, TopicModel, count_words, mask_documents
+from .grid import prepare
 from .measures import attention_ratios, attention_scores, between_words, block_means, gram, half_time
 from .model import TopicTransformer
 from .theory import (
@@ -76,19 +78,22 @@ class Claim:
 
 
 SEEDS = (0, 1, 2)
+ONE_HOT = {"embedding": "one-hot", "decoder": "identity", "bias": False}  # the model of the paper's two stages
 
 
-def train_embeddings(loss: str = "squared", *, decoder: str = "tied", seed: int = 0, **settings) -> History:
+def train_embeddings(loss: str = "squared", **settings) -> History:
     """Learn embeddings alone: uniform attention, W_V = I (paper, section on embeddings; T = v = 10, τ = 4, N = 128).
 
     Args:
-        loss, decoder, seed: as in `train` and `TopicTransformer`.
-        settings: others of `train`, in place of those that the claims are measured with.
+        loss: "squared" or "cross-entropy".
+        settings: arguments of `TopicTransformer` and `train`, in place of those that the claims are measured with;
+            here as in the three functions like this one.
     """
     check_choice("loss", loss, LOSSES)
-    measured = {"steps": 2000, "batch_size": 128} if loss == "squared" else {"steps": 1000, "batch_size": 64}
-    model = TopicTransformer(100, attention="uniform", value="identity", decoder=decoder, init_scale=0.1, seed=seed)
-    return train(model, TopicModel(), Masking(), loss=loss, seed=seed, decay=True, **(measured | settings))
+    measured = {"attention": "uniform", "value": "identity", "init_scale": 0.1, "decay": True}
+    measured |= {"steps": 2000, "batch_size": 128} if loss == "squared" else {"steps": 1000, "batch_size": 64}
+    model, others = prepare(measured | settings)
+    return train(model, loss=loss, **others)
 
 
 def embeddings(histories: list[History] | None = None) -> Claim:
@@ -145,25 +150,15 @@ def embeddings_cross_entropy(histories: list[History] | None = None) -> Claim:
     )
 
 
-def train_values(loss: str = "squared", *, see_selected: bool = True, seed: int = 0, **settings) -> History:
+def train_values(loss: str = "squared", **settings) -> History:
     """Learn W_V alone: one-hot embeddings, uniform attention, identity decoder (stage 1; T = v = 10, τ = 4, N = 128).
 
     Args:
-        loss, see_selected, seed: as in `train` and `TopicTransformer`.
-        settings: others of `train`, in place of those that the claims are measured with.
+        loss, settings: as in `train_embeddings`.
     """
-    model = TopicTransformer(
-        100,
-        embedding="one-hot",
-        attention="uniform",
-        decoder="identity",
-        bias=False,
-        see_selected=see_selected,
-        init_scale=0.001,
-        seed=seed,
-    )
-    measured = {"steps": 3000, "batch_size": 256, "decay": True}
-    return train(model, TopicModel(), Masking(), loss=loss, seed=seed, **(measured | settings))
+    measured = {"attention": "uniform", "steps": 3000, "batch_size": 256, "decay": True}
+    model, others = prepare(ONE_HOT | {"init_scale": 0.001} | measured | settings)
+    return train(model, loss=loss, **others)
 
 
 def values(histories: list[History] | None = None) -> Claim:
@@ -192,24 +187,23 @@ def values(histories: list[History] | None = None) -> Claim:
     )
 
 
-def train_attention(*, see_selected: bool, seed: int = 0, **settings) -> History:
+def train_attention(*, see_selected: bool, start: np.ndarray | None = None, **settings) -> History:
     """Learn W_K and W_Q alone, W_V frozen at its optimum for infinite documents (stage 2; T = v = 10, τ = 4, N = 128).
 
     Args:
-        see_selected, seed: as in `TopicTransformer` and `train`.
-        settings: others of `train`, in place of those that the claims are measured with.
+        see_selected: whether selected positions may be attended to.
+        start: (V+1, V+1) scores, rows = query, to begin with; small and random if not given.
+        settings: as in `train_embeddings`.
     """
-    model = TopicTransformer(
-        100,
-        embedding="one-hot",
-        value=value_optimum(TopicModel(), Masking(), see_selected=see_selected, infinite=True),
-        decoder="identity",
-        bias=False,
-        see_selected=see_selected,
-        init_scale=0.01,
-        seed=seed,
-    )
-    return train(model, TopicModel(), Masking(), loss="squared", seed=seed, **({"steps": 1000} | settings))
+    topics, masking = settings.get("topics", TopicModel()), settings.get("masking", Masking())
+    value = value_optimum(topics, masking, see_selected=see_selected, infinite=True)
+    measured = {"value": value, "see_selected": see_selected, "loss": "squared", "steps": 1000}
+    model, others = prepare(ONE_HOT | {"init_scale": 0.01} | measured | settings)
+    if start is not None:
+        with torch.no_grad():  # the size of W_Q is left to choice; with 3, W_K has entries of the same order
+            model.W_Q += 3 * torch.eye(len(start))
+            model.W_K += torch.as_tensor(start).float() * len(start) ** 0.5 / 3
+    return train(model, **others)
 
 
 def attention(visible: list[History] | None = None, hidden: list[History] | None = None) -> Claim:
@@ -236,20 +230,21 @@ def attention(visible: list[History] | None = None, hidden: list[History] | None
     )
 
 
+def train_together(loss: str = "squared", **settings) -> History:
+    """Learn W_V, W_K and W_Q together from near zero, selected positions hidden (T = v = 10, τ = 4, N = 128).
+
+    Args:
+        loss, settings: as in `train_embeddings`.
+    """
+    model, others = prepare(ONE_HOT | {"see_selected": False, "init_scale": 0.001, "steps": 500} | settings)
+    return train(model, loss=loss, **others)
+
+
 def stages() -> Claim:
     """Claim 4: W_V, W_K and W_Q trained together from near zero; the value matrix takes form first (two stages)."""
     topics, ratios = TopicModel(), []
     for seed in SEEDS:
-        model = TopicTransformer(
-            100,
-            embedding="one-hot",
-            decoder="identity",
-            bias=False,
-            see_selected=False,
-            init_scale=0.001,
-            seed=seed,
-        )
-        history = train(model, topics, Masking(), steps=500, loss="squared", seed=seed)
+        history = train_together(seed=seed)
         scores = attention_scores(history.matrices["W_K"], history.matrices["W_Q"])
         values_at, scores_at = (
             half_time(history.steps, block_means(between_words(m), topics.word_topics).gap)
@@ -268,17 +263,14 @@ def stages() -> Claim:
 
 def either_layer() -> Claim:
     """Claim 5: embeddings that learn alone carry the topics; beside frozen ones, attention does."""
-    topics, masking = TopicModel(), Masking()
-    cosines, log_ratios = [], []
+    topics, cosines, log_ratios = TopicModel(), [], []
     for seed in SEEDS:
-        common = {"see_selected": False, "init_scale": 0.05, "seed": seed}
-        options = {"steps": 400, "batch_size": 32, "loss": "squared", "seed": seed, "checkpoints": [400]}
-        model = TopicTransformer(100, attention="uniform", value="identity", **common)
-        E = train(model, topics, masking, **options).final("W_E")
+        common = {"see_selected": False, "init_scale": 0.05, "seed": seed, "decay": False}
+        common |= {"steps": 400, "batch_size": 32, "checkpoints": [400]}
+        E = train_embeddings(**common).final("W_E")
         cosine = between_words(gram(E / np.linalg.norm(E, axis=0)))
         cosines.append(float(block_means(cosine, topics.word_topics).gap))
-        model = TopicTransformer(100, embedding="one-hot", decoder="identity", **common)
-        history = train(model, topics, masking, **options)
+        history = train_together(bias=True, **common)
         scores = between_words(attention_scores(history.final("W_K"), history.final("W_Q")))
         log_ratios.append(float(np.log(np.median(attention_ratios(scores, topics.word_topics)))))
     return Claim(

@@ -18,7 +18,7 @@ from .model import TopicTransformer
 from .training import History, train
 
 MODEL_SETTINGS = frozenset(inspect.signature(TopicTransformer).parameters) - {"num_words"}
-TRAIN_SETTINGS = frozenset(inspect.signature(train).parameters) - {"model", "progress"}
+TRAIN_SETTINGS = frozenset(inspect.signature(train).parameters) - {"model"}
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,30 @@ def settings_grid(**choices: Iterable) -> list[dict]:
     return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
+def prepare(setting: dict) -> tuple[TopicTransformer, dict]:
+    """The model of a setting, and all other arguments of `train` for it.
+
+    A setting names arguments of `TopicTransformer` and `train` (`topics` is the default `TopicModel` if missing);
+    `seed` seeds both the start and the documents.
+
+    Raises:
+        ValueError: a name that is neither, or arguments that the model refuses.
+    """
+    _check_names(setting)
+    setting = {"topics": TopicModel()} | setting
+    of_model, of_training = (
+        {name: value for name, value in setting.items() if name in names} for names in (MODEL_SETTINGS, TRAIN_SETTINGS)
+    )
+    return TopicTransformer(setting["topics"].num_words, **of_model), of_training
+
+
 def train_grid(
     settings: list[dict], *, folder: str | os.PathLike | None = None, jobs: int = -1, progress: bool = True
 ) -> list[Run]:
     """Train one model for each setting, side by side.
 
-    A setting names arguments of `TopicTransformer` and `train` (`topics` is the default `TopicModel` if missing);
-    `seed` seeds both the start and the documents. joblib's backend decides where runs go: processes of this machine,
-    or inside `joblib.parallel_config(backend="dask")` the workers of a Dask cluster.
+    Settings are those of `prepare`. joblib's backend decides where runs go: processes of this machine, or inside
+    `joblib.parallel_config(backend="dask")` the workers of a Dask cluster.
 
     Args:
         folder: where each run's history is saved as soon as it ends; a later call with the same setting reads it.
@@ -67,11 +83,7 @@ def train_grid(
     if not settings:
         raise ValueError("settings is empty: there is nothing to train")
     for setting in settings:
-        unknown = set(setting) - MODEL_SETTINGS - TRAIN_SETTINGS
-        if unknown:
-            raise ValueError(
-                f"setting {setting} names {', '.join(sorted(unknown))}, which no model and no training has"
-            )
+        _check_names(setting)
     if folder is not None and not Path(folder).is_dir():
         raise FileNotFoundError(f"cannot save runs: there is no folder {folder}")
     tasks = (joblib.delayed(_train_one)(setting, folder) for setting in settings)
@@ -80,16 +92,20 @@ def train_grid(
     return [Run(setting, *end) for setting, end in zip(settings, bar, strict=True)]
 
 
+def _check_names(setting):
+    unknown = set(setting) - MODEL_SETTINGS - TRAIN_SETTINGS
+    if unknown:
+        raise ValueError(f"setting {setting} names {', '.join(sorted(unknown))}, which no model and no training has")
+
+
 def _train_one(setting, folder):
     """(history, None), or (None, what went wrong)."""
     path = None if folder is None else Path(folder) / f"{_name(setting)}.safetensors"
     try:
         if path is not None and path.exists():
             return History.load(path), None
-        topics = setting.get("topics", TopicModel())
-        model = TopicTransformer(topics.num_words, **{k: v for k, v in setting.items() if k in MODEL_SETTINGS})
-        options = {k: v for k, v in setting.items() if k in TRAIN_SETTINGS} | {"topics": topics}
-        history = train(model, **options, progress=False)
+        model, options = prepare(setting)
+        history = train(model, **(options | {"progress": False}))
         if path is not None:
             history.save(path)
         return history, None
