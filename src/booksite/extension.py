@@ -12,10 +12,12 @@ import shutil
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 from sphinx.util.fileutil import copy_asset
 from sphinx_proof.nodes import proof_node
 
 from booksite.figure_html import MIME, BadFigureError, figure_html
+from topiclens import playground
 
 HERE = Path(__file__).parent
 
@@ -128,6 +130,29 @@ def _add_map(app, pagename, templatename, context, doctree):
     context["body"] = nav + context["body"]
 
 
+class PlaygroundDirective(SphinxDirective):
+    """`{playground}`: the place where the page's script starts the playground."""
+
+    def run(self):
+        text = "The playground trains a model in your browser and needs JavaScript for it."
+        return [nodes.raw("", f'<div class="tl-place"><noscript>{text}</noscript></div>', format="html")]
+
+
+def _stage_playground(app):
+    if app.builder.format == "html":
+        static = Path(app.outdir, "_static")
+        script = f"{playground.page_script()}topiclensPlayground().mountInPage();\n"
+        static.joinpath("playground.js").write_text(script, encoding="utf-8")
+        static.joinpath("playground.css").write_text(playground.style(), encoding="utf-8")
+
+
+def _load_playground(app, pagename, templatename, context, doctree):
+    """Only the page that has the playground loads its files."""
+    if 'class="tl-place"' in context.get("body", ""):
+        app.add_css_file("playground.css")
+        app.add_js_file("playground.js", loading_method="defer")
+
+
 def _finish(app, exception):
     if app.builder.format == "html":
         # GitHub Pages otherwise drops every folder whose name starts with an underscore.
@@ -142,10 +167,13 @@ def setup(app):
     app.connect("config-inited", _note_sources)
     app.connect("config-inited", _point_to_local_files)
     app.connect("builder-inited", _stage_libraries)
+    app.connect("builder-inited", _stage_playground)
     app.connect("doctree-read", _give_proofs_titles)
     app.connect("html-page-context", _mend_roles)
     app.connect("html-page-context", _add_map)
+    app.connect("html-page-context", _load_playground)
     app.connect("build-finished", _finish)
+    app.add_directive("playground", PlaygroundDirective)
     app.add_css_file("book.css")
     # The query makes browsers fetch plotly.js again after an upgrade, and only then.
     plotly = f"plotly.min.js?v={importlib.metadata.version('plotly')}"

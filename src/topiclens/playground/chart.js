@@ -94,7 +94,9 @@ export class Chart {
     const key = lines.map(({ name }) => name).join("|");
     if (key === this.legendKey) return;
     this.legendKey = key;
-    const entries = lines.map(({ name, style, values }) => {
+    // A level line named after a curve shares its dash, and the curve's entry stands for both.
+    const listed = lines.filter(({ style, values }) => values || !lines.some((line) => line.values && line.style === style));
+    const entries = listed.map(({ name, style, values }) => {
       const entry = document.createElement("li");
       const sample = svg("svg", { viewBox: "0 0 28 8", "aria-hidden": "true" });
       sample.append(svg("line", { class: `tl-line tl-style-${style}${values ? "" : " tl-theory"}`, x1: 0, x2: 28, y1: 4, y2: 4 }));

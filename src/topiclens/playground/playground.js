@@ -109,6 +109,7 @@ export class Playground {
     this.heading = element("h3", { className: "tl-title" });
     this.canvas = element("canvas", {});
     this.readout = element("output", { className: "tl-readout" });
+    this.readout.dataset.hint = "Point at a cell, or go there with the arrow keys.";
     this.means = element("p", { className: "tl-means" });
     this.scale = element("div", { className: "tl-scale" });
     this.scaleButton = button("Free colour scale", () => {
@@ -149,9 +150,9 @@ export class Playground {
       this.alert,
       this.announcer,
       element("div", { className: "tl-back" }, element("label", { htmlFor: this.slider.id }, "Look back"), this.slider),
+      group("Views", "tl-views", ...Object.values(this.viewButtons)),
       element("div", { className: "tl-main" },
         element("div", { className: "tl-view" },
-          group("Views", "tl-views", ...Object.values(this.viewButtons)),
           this.heading, this.means, this.documentTools, this.canvas, this.readout,
           element("div", { className: "tl-legend" }, this.scale, this.scaleButton)),
         element("div", { className: "tl-charts" }, ...Object.values(this.charts).map((chart) => chart.element))),
@@ -225,7 +226,7 @@ export class Playground {
     const { until, ...training } = settings;
     Object.assign(this, {
       preset: preset ?? DEFAULT_PRESET, settings, training, until, running: false, fault: faultOf(settings),
-      latest: null, shown: null, snapshotIndex: null, query: null, document: 0, limits: {}, drawn: null,
+      latest: null, shown: null, snapshotIndex: null, query: null, document: 0, limits: {}, frames: 1,
       losses: new Series(), rows: new Rows(), recorder: new Recorder(), theory: null,
     });
     this.alert.hidden = this.linkBox.hidden = true;
@@ -346,9 +347,11 @@ export class Playground {
     for (const [name, made] of Object.entries(this.viewButtons)) made.setAttribute("aria-pressed", name === this.view);
     this.scaleButton.setAttribute("aria-pressed", this.freeScale);
     this.documentTools.hidden = this.view !== "document";
+    this.scaleButton.hidden = this.view in this.latest.views === false; // the others have a scale of their own
     this.root.dataset.step = step;
     this.drawPicture();
-    this.drawCharts();
+    // Curves change little from one picture to the next, and are most of the work.
+    if (!this.running || !(++this.frames % 3)) this.drawCharts();
     this.tellVerdict();
     this.say(this.sentence());
   }
@@ -356,7 +359,7 @@ export class Playground {
   drawPicture() {
     const grid = { document: () => this.documentGrid(), favourites: () => this.favouriteGrid() }[this.view]?.() ?? this.matrixGrid();
     const { title, rows, columns } = VIEWS[this.view];
-    const axes = rows && rows !== columns ? `, rows = ${rows}, columns = ${columns}` : "";
+    const axes = rows && rows !== columns ? ` (rows: ${rows}, columns: ${columns})` : "";
     this.heading.textContent = `${title}${axes}`;
     this.means.textContent = grid.note;
     this.picture.show({ ...grid, summary: `${title}${axes}, step ${this.shown.step}. ${grid.note}` });
@@ -474,12 +477,15 @@ export class Playground {
       ]),
     ], end, mark);
     const relations = Object.entries(RELATIONS).filter(([key]) => Number.isFinite(rows[0].means[matrix][key]));
-    this.charts.means.setTitle(`Block means of: ${VIEWS[matrix].title.toLowerCase()}`);
+    const theory = levels([
+      ...relations.map(([key, name], style) => ({ name: `theory: ${name}`, level: this.theory[matrix]?.[key], style })),
+      ...(matrix === "scores" ? [{ name: "theory: log of the best ratio", level: Math.log(ratio ?? NaN), style: 3 }] : []),
+    ]);
+    this.charts.means.setTitle(`Block means, ${VIEWS[matrix].name.toLowerCase()}${theory.length ? " (level lines: theory)" : ""}`);
     this.charts.means.show([
       ...relations.map(([key, name], style) => ({ name, style, steps, values: rows.map((row) => row.means[matrix][key]) })),
       ...(matrix === "scores" ? [this.gapCurve(steps)] : []),
-      ...levels(relations.map(([key, name], style) => ({ name: `theory: ${name}`, level: this.theory[matrix]?.[key], style }))),
-      ...levels(matrix === "scores" ? [{ name: "theory: log of the best ratio", level: Math.log(ratio ?? NaN), style: 3 }] : []),
+      ...theory,
     ], end, mark);
     this.charts.norms.show(
       Object.keys(rows[0].norms).map((name, style) => ({ name, style, steps, values: rows.map((row) => row.norms[name]) })),
