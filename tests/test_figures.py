@@ -12,8 +12,11 @@ from topiclens.figures import (
     document_figure,
     loss_figure,
     matrix_figure,
+    panels_figure,
+    slider_curves_figure,
     slider_figure,
     slider_table_figure,
+    stages_figure,
 )
 from topiclens.model import TopicTransformer
 
@@ -27,6 +30,17 @@ def documents():
     return masked, TopicTransformer(12, init_scale=1.0).attention(masked).detach().numpy()
 
 
+CURVES = {"W_V": ([0, 1, 2], [0, 1, 5]), "scores": ([0, 1, 2], [0, 0, 2])}
+FRAMES = {f"{k}": {"loss": ([1, 10, 100], [k, 2, k]), "best": ([10], [2])} for k in (3, 4)}
+
+
+def stages(**other):
+    matrices = {"W_V": STACK[:2], "scores": 20 * STACK[2:4]}
+    roles = (("output", "input"), ("query", "key"))
+    settings = {"title": "Stages", "limits": (2, 30), "roles": roles} | other
+    return stages_figure(matrices, [0, 2], TOPICS.word_topics, CURVES, **settings)
+
+
 def every_figure():
     masked, attention = documents()
     yield matrix_figure(STACK[0], TOPICS.word_topics, title="M")
@@ -35,6 +49,9 @@ def every_figure():
     yield slider_table_figure(STACK[:2, :5], ["a", "b"], title="T", slider="which", rows="document", columns="topic")
     yield compare_figure(STACK[0], STACK[1], TOPICS.word_topics, title="C")
     yield curves_figure({"a": ([1, 2], [3, 4])}, title="L", x_title="x", y_title="y", references={"r": 3.5})
+    yield slider_curves_figure(FRAMES, title="F", slider="k =", x_title="x", y_title="y", log_x=True)
+    yield panels_figure({"A": CURVES, "B, b": CURVES, "C": CURVES}, title="P", x_title="step", y_title="gap")
+    yield stages()
     yield loss_figure({"a": RNG.random(500)}, title="L", y_title="loss", references={"floor": 0.5})
     yield document_figure(masked, attention, TOPICS.word_topics, title="D")
 
@@ -84,6 +101,50 @@ def test_a_table_behind_a_slider_counts_from_one():
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-3, 3)
     for frame, table in zip(figure.frames, STACK[:2, :5], strict=True):
         assert np.allclose(frame.data[0].z, table.astype(np.float32))
+
+
+def test_curves_behind_a_slider():
+    options = {"title": "F", "slider": "k =", "x_title": "x", "y_title": "y", "log_x": True}
+    figure = slider_curves_figure(FRAMES, opening="3", **options)
+    line, point = figure.data
+    assert list(line.y) == [3, 2, 3]
+    assert point.mode == "markers"
+    assert point.marker.color == line.line.color
+    assert list(figure.frames[1].data[0].y) == [4, 2, 4]
+    (slider,) = figure.layout.sliders
+    assert slider.active == 0
+    for axis, (low, high) in ((figure.layout.xaxis, (0, 2)), (figure.layout.yaxis, (2, 4))):
+        assert axis.range[0] < low
+        assert high < axis.range[1]
+    with pytest.raises(ValueError, match="opening = '5'"):
+        slider_curves_figure(FRAMES, opening="5", **options)
+    with pytest.raises(ValueError, match="as many curves"):
+        slider_curves_figure(FRAMES | {"5": CURVES | FRAMES["3"]}, **options)
+    with pytest.raises(ValueError, match="frames is empty"):
+        slider_curves_figure({}, **options)
+
+
+def test_panels_share_names_and_style():
+    figure = panels_figure({"A": CURVES, "B": CURVES}, title="P", x_title="step", y_title="gap")
+    assert [curve.name for curve in figure.data] == ["W_V", "scores"] * 2
+    assert [curve.showlegend for curve in figure.data] == [True, True, False, False]
+    assert figure.data[0].line == figure.data[2].line
+    assert {curve.xaxis for curve in figure.data} == {"x", "x2"}
+    with pytest.raises(ValueError, match="panels is empty"):
+        panels_figure({}, title="P", x_title="step", y_title="gap")
+
+
+def test_stages_move_together():
+    figure = stages()
+    assert np.allclose(figure.data[1].z, (20 * STACK[3]).astype(np.float32))
+    assert (figure.data[0].zmax, figure.data[1].zmax) == (2, 30)
+    for k, frame in enumerate(figure.frames):
+        assert list(frame.traces) == [0, 1, 4]
+        assert np.allclose(frame.data[0].z, STACK[k].astype(np.float32))
+        assert set(frame.data[2].x) == {[0, 2][k]}
+    with pytest.raises(ValueError, match="3 labels"):
+        stages_figure({"a": STACK[:2], "b": STACK[:2]}, [0, 1, 2], TOPICS.word_topics, CURVES, title="S",
+                      limits=(1, 1), roles=(("a", "b"),) * 2)  # fmt: skip
 
 
 def test_comparison_has_one_scale_and_the_difference():

@@ -182,20 +182,20 @@ def curves_figure(
 ) -> go.Figure:
     """Curves (name → x and y) and horizontal reference lines (name → y), told apart by colour and dash.
 
+    A curve of a single point is a marker in the colour of the curve before it.
+
     Raises:
         ValueError: no curve, or x and y of different lengths.
     """
     if not curves:
         raise ValueError("curves is empty: there is nothing to draw")
-    figure = go.Figure()
-    notes = []
-    for number, (name, (x, y)) in enumerate(curves.items()):
-        x, y = np.asarray(x), np.asarray(y, float)
-        if x.shape != y.shape or x.ndim != 1 or not len(x):
-            raise ValueError(f"{name}: x has shape {x.shape} and y {y.shape}; both must be (S,), S ≥ 1")
-        style = {"color": COLOURS[number % len(COLOURS)], "dash": DASHES[number % len(DASHES)], "width": 2}
-        figure.add_scatter(x=x, y=y, name=name, mode="lines", line=style)
-        notes.append(f"{name} goes from {y[0]:.3g} to {y[-1]:.3g}")
+    figure = go.Figure(_curves(curves))
+    notes = [
+        f"{curve.name} is at {curve.x[0]:.3g}, {curve.y[0]:.3g}"
+        if len(curve.x) == 1
+        else f"{curve.name} goes from {curve.y[0]:.3g} to {curve.y[-1]:.3g}"
+        for curve in figure.data
+    ]
     ends = [min(np.min(x) for x, _ in curves.values()), max(np.max(x) for x, _ in curves.values())]
     for number, (name, y) in enumerate((references or {}).items(), start=1):
         figure.add_scatter(
@@ -207,6 +207,150 @@ def curves_figure(
     figure.update_yaxes(title=y_title, automargin=True)
     _finish(figure, title, None, f"{title}. {y_title} against {x_title}: " + "; ".join(notes) + ".", 420)
     figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}, hovermode="x unified")
+    return figure
+
+
+def slider_curves_figure(
+    frames: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]],
+    *,
+    title: str,
+    slider: str,
+    x_title: str,
+    y_title: str,
+    opening: str | None = None,
+    log_x: bool = False,
+) -> go.Figure:
+    """Curves as in `curves_figure` that change with a slider, on axes that span all of them.
+
+    Args:
+        frames: the slider's positions → curves, as many of them in each.
+        slider: what the slider goes through, for instance "p_c =".
+        opening: the position that the figure opens on; the last one if not given.
+
+    Raises:
+        ValueError: no frame, frames of different numbers of curves, an opening that is no frame, or curves as in
+            `curves_figure`.
+    """
+    if not frames:
+        raise ValueError("frames is empty: there is nothing to draw")
+    labels, numbers = list(frames), [len(curves) for curves in frames.values()]
+    opening = labels[-1] if opening is None else opening
+    if opening not in labels or len(set(numbers)) > 1:
+        raise ValueError(f"opening = {opening!r} must be one of {labels}, and all must have as many curves: {numbers}")
+    figure = curves_figure(frames[opening], title=title, x_title=x_title, y_title=y_title, log_x=log_x)
+    figure.frames = [
+        go.Frame(name=label, data=_curves(curves), traces=list(range(len(curves)))) for label, curves in frames.items()
+    ]
+    drawn = [curve for frame in figure.frames for curve in frame.data]
+    x, y = (np.concatenate([np.asarray(curve[axis], float) for curve in drawn]) for axis in "xy")
+    figure.update_xaxes(range=_span(np.log10(x) if log_x else x)).update_yaxes(range=_span(y))
+    figure.layout.meta["alt"] += f" A slider goes over {slider} {labels[0]} to {labels[-1]}; it is at {opening}."
+    _add_slider(figure, labels, f"{slider} ", labels.index(opening))
+    figure.update_layout(height=380 + SLIDER, legend={"y": 1.0, "yanchor": "bottom"}, margin={"t": 110})
+    return figure
+
+
+def panels_figure(
+    panels: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]], *, title: str, x_title: str, y_title: str
+) -> go.Figure:
+    """Small multiples, two in a row: panel's title → the same curves by name, in one style throughout.
+
+    Raises:
+        ValueError: no panel, or curves as in `curves_figure`.
+    """
+    if not panels:
+        raise ValueError("panels is empty: there is nothing to draw")
+    rows = -(-len(panels) // 2)
+    heads = ["<br>".join(head.rsplit(", ", 1)) for head in panels]  # two short lines fit a phone
+    figure = make_subplots(rows, 2, subplot_titles=heads, vertical_spacing=0.4 / rows)
+    for number, curves in enumerate(panels.values()):
+        for curve in _curves(curves):
+            curve.update(showlegend=number == 0)
+            figure.add_trace(curve, number // 2 + 1, number % 2 + 1)
+    figure.update_annotations(font_size=11)
+    figure.update_xaxes(title={"text": x_title, "standoff": 4}, row=rows)
+    alt = f"{title}: {y_title} against {x_title} in {len(panels)} panels, {'; '.join(panels)}. "
+    alt += f"In each: {', '.join(next(iter(panels.values())))}."
+    _finish(figure, title, None, alt, 100 + 195 * rows)
+    figure.update_layout(margin={"t": 110}, legend={"orientation": "h", "x": 0, "y": -0.2 / rows, "yanchor": "top"})
+    return figure
+
+
+def stages_figure(
+    matrices: dict[str, np.ndarray],
+    labels: list,
+    word_topics: np.ndarray,
+    curves: dict[str, tuple[np.ndarray, np.ndarray]],
+    *,
+    title: str,
+    limits: tuple[float, float],
+    roles: tuple[tuple[str, str], tuple[str, str]],
+) -> go.Figure:
+    """Two stacks of (V, V) matrices side by side behind one slider, and curves below with a line at what is shown.
+
+    Args:
+        matrices: name → (K, V, V), two of them.
+        labels: the K steps at which the matrices are shown.
+        curves: name → x (steps) and y.
+        limits: the colours of each matrix span −limit … limit.
+        roles: for each matrix, the roles of its rows and of its columns.
+
+    Raises:
+        ValueError: shapes that do not fit, or limits that are not above 0.
+    """
+    stacks = [
+        _check_stack(stack, word_topics, limit)[0] for stack, limit in zip(matrices.values(), limits, strict=True)
+    ]
+    for stack in stacks:
+        labels = _check_labels(labels, stack)
+    specs = [[{}, {}], [{"colspan": 2}, None]]
+    figure = make_subplots(
+        2, 2, specs=specs, row_heights=[0.6, 0.4], horizontal_spacing=0.17, vertical_spacing=0.24,
+        subplot_titles=list(matrices),
+    )  # fmt: skip
+    for n, (stack, limit, (rows, columns)) in enumerate(zip(stacks, limits, roles, strict=True), start=1):
+        bar = {"thickness": 10, "len": 0.5, "y": 0.77, "x": (0.42, 1.0)[n - 1], "xpad": 2}
+        trace = _heatmap(stack[-1], _word_names(word_topics), limit, True, rows, columns).update(colorbar=bar)
+        figure.add_trace(trace, 1, n)
+        _topic_axes(figure, word_topics, rows, columns, row=1, col=n)
+        figure.update_xaxes(domain=((0, 0.42), (0.58, 1))[n - 1], title_standoff=4, row=1, col=n)
+        figure.update_yaxes(constraintoward="top", title_standoff=4, row=1, col=n)
+    for curve in _curves(curves):
+        figure.add_trace(curve, 2, 1)
+    ends = [min(np.min(y) for _, y in curves.values()), max(np.max(y) for _, y in curves.values())]
+    line = {"color": "#888888", "width": 2}
+    figure.add_scatter(x=[float(labels[-1])] * 2, y=ends, mode="lines", line=line, name="shown above", row=2, col=1)
+    figure.update_xaxes(title_text="step", row=2, col=1)
+    texts = [
+        " · ".join(
+            f"{name}: same − different {block_means(stack[k], word_topics).gap:.3g}".replace("-", "−")
+            for name, stack in zip(matrices, stacks, strict=True)
+        )
+        for k in range(len(labels))
+    ]
+    figure.frames = [
+        go.Frame(
+            name=label,
+            data=[go.Heatmap(z=stack[k].astype(np.float32)) for stack in stacks]
+            + [go.Scatter(x=[float(label)] * 2, y=ends)],
+            traces=[0, 1, len(figure.data) - 1],
+            layout={"title": {"subtitle": {"text": _two_lines(texts[k])}}},
+        )
+        for k, label in enumerate(labels)
+    ]
+    narrow = {"height": 1250, "yaxis3.domain": [0, 0.2], "legend.y": 0.35, "legend.yanchor": "top"}
+    for n, (axis, top) in enumerate((("", 1), ("2", 0.67))):
+        narrow |= {f"xaxis{axis}.domain": [0, 0.9], f"yaxis{axis}.domain": [top - 0.24, top]}
+        narrow |= {f"annotations[{n}].x": 0.45, f"annotations[{n}].y": top}
+    alt = (
+        f"{title}: {' and '.join(matrices)}, {len(word_topics)} × {len(word_topics)} words in topic order, above "
+        f"curves of {', '.join(curves)}, with a slider. At {labels[0]} {texts[0]}; at {labels[-1]} {texts[-1]}."
+    )
+    _finish(figure, title, _two_lines(texts[-1]), alt, 860, narrow=narrow)
+    _add_slider(figure, labels, "step ")
+    figure.update_layout(
+        margin={"r": 50, "t": 110}, legend={"orientation": "h", "x": 0, "y": 0.32, "yanchor": "bottom"}
+    )
     return figure
 
 
@@ -348,6 +492,33 @@ def _check_limit(limit):
     return limit
 
 
+def _curves(curves):
+    """A trace for each curve, name → x and y; a single point takes the style of the curve before it."""
+    traces, lines = [], 0
+    for name, (x, y) in curves.items():
+        x, y = np.asarray(x), np.asarray(y, float)
+        if x.shape != y.shape or x.ndim != 1 or not len(x):
+            raise ValueError(f"{name}: x has shape {x.shape} and y {y.shape}; both must be (S,), S ≥ 1")
+        point = len(x) == 1
+        lines += not point
+        number = max(lines - 1, 0)
+        style = {"color": COLOURS[number % len(COLOURS)]}
+        look = (
+            {"mode": "markers", "marker": style | {"size": 10}}
+            if point
+            else {"mode": "lines", "line": style | {"dash": DASHES[number % len(DASHES)], "width": 2}}
+        )
+        traces.append(go.Scatter(x=x, y=y, name=name, **look))
+    return traces
+
+
+def _span(values):
+    """A little more than from the least value to the largest."""
+    low, high = values.min(), values.max()
+    edge = 0.05 * (high - low) or 1.0
+    return [low - edge, high + edge]
+
+
 def _check_labels(labels, stack):
     labels = [str(label) for label in labels]
     if len(labels) != len(stack) or len(set(labels)) != len(labels):
@@ -417,14 +588,15 @@ def _two_lines(text):
     return "<br>".join(text.rsplit(" · ", 1))
 
 
-def _add_slider(figure, labels, prefix):
+def _add_slider(figure, labels, prefix, active=-1):
+    """A slider over the frames and buttons that play them; the figure opens on one of them."""
     still = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
     playing = {"frame": {"duration": 250, "redraw": True}, "transition": {"duration": 0}}
     figure.update_layout(
         sliders=[
             {
                 "steps": [{"label": label, "method": "animate", "args": [[label], still]} for label in labels],
-                "active": len(labels) - 1,
+                "active": active % len(labels),
                 "currentvalue": {"prefix": prefix},
                 "pad": {"t": 60},
                 "x": 0,
