@@ -75,6 +75,48 @@ class Dirichlet:
 
 
 @dataclass(frozen=True)
+class PartnerTopics:
+    """Two topics a document, half each; topics come in pairs of partners (first and second, third and fourth, …).
+
+    Args:
+        together: the probability that the two topics of a document are partners. They are independent at 1/(T−1).
+
+    Raises:
+        ValueError: a probability outside [0, 1].
+    """
+
+    together: float
+
+    def __post_init__(self):
+        check_probability("together", self.together)
+
+    def check(self, num_topics: int) -> None:
+        if num_topics < 4 or num_topics % 2:
+            raise ValueError(f"num_topics = {num_topics} must be even and at least 4 for topics with partners")
+
+    def sample(self, rng: np.random.Generator, num_documents: int, num_topics: int) -> np.ndarray:
+        """Topic mixtures θ, (D, T), rows summing to 1."""
+        first = rng.integers(num_topics, size=num_documents)
+        partner = first ^ 1
+        # One of the T−2 topics that are neither: both are passed over, which are neighbours.
+        other = rng.integers(num_topics - 2, size=num_documents)
+        other += 2 * (other >= np.minimum(first, partner))
+        second = np.where(rng.random(num_documents) < self.together, partner, other)
+        theta = np.zeros((num_documents, num_topics))
+        theta[np.arange(num_documents), first] = theta[np.arange(num_documents), second] = 0.5
+        return theta
+
+    def moments(self, num_topics: int) -> tuple[np.ndarray, np.ndarray]:
+        """E[θ], (T,), and E[θ θᵀ], (T, T)."""
+        T = num_topics
+        second = np.full((T, T), (1 - self.together) / (2 * T * (T - 2)))
+        topic = np.arange(T)
+        second[topic, topic ^ 1] = self.together / (2 * T)
+        second[topic, topic] = 1 / (2 * T)
+        return np.full(T, 1 / T), second
+
+
+@dataclass(frozen=True)
 class Masking:
     """The task: which positions are selected, and what a selected position shows.
 
@@ -103,6 +145,11 @@ class Masking:
     def hide_prob(self) -> float:
         """The probability 1 − p_c − p_r that a selected position shows [MASK]."""
         return max(0.0, 1 - self.keep_prob - self.random_prob)
+
+
+@dataclass(frozen=True)
+class NextWord:
+    """The other task: each position shows its word, and the model must predict the next one."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +208,7 @@ class TopicModel:
     Args:
         num_topics: T.
         words_per_topic: v; topics share no words and use theirs equally, so V = T·v.
-        mixture: `TauOfT(tau)` or `Dirichlet(alpha)`.
+        mixture: `TauOfT(tau)`, `Dirichlet(alpha)` or `PartnerTopics(together)`.
         length: N, or a pair (shortest, longest) between which N is uniform.
         topic_word: (T, V), p(word | topic), for topics of any other kind; replaces `words_per_topic`.
 
@@ -266,18 +313,23 @@ class TopicModel:
 
 
 def mask_documents(
-    words: np.ndarray, masking: Masking, num_words: int, seed: int | np.random.Generator
+    words: np.ndarray, masking: Masking | NextWord, num_words: int, seed: int | np.random.Generator
 ) -> MaskedDocuments:
     """Select positions and decide what they show (paper, section on the training task).
+
+    For `NextWord` position n shows word n, and its true word is word n+1: one position less, all of them selected.
 
     Args:
         words: (D, N) ids from 1 to V, PAD beyond a document's length.
         num_words: V.
 
     Raises:
-        ValueError: an id outside 1 … V, or a document without words.
+        ValueError: an id outside 1 … V, or a document without words (for `NextWord`: without a second one).
     """
     words = check_words(words, num_words)
+    if isinstance(masking, NextWord):
+        following = check_words(words[:, 1:], num_words)
+        return MaskedDocuments(following, np.where(following == PAD, PAD, words[:, :-1]), following != PAD)
     rng = np.random.default_rng(seed)
     selected = (rng.random(words.shape, dtype=np.float32) < masking.mask_prob) & (words != PAD)
     shown = words.copy()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .checks import check_choice, check_int
-from .documents import FIRST_WORD, PAD, MaskedDocuments, WordCounts
+from .documents import FIRST_WORD, PAD, MaskedDocuments, WordCounts, count_words
 
 
 class TopicTransformer(nn.Module):
@@ -43,6 +43,8 @@ class TopicTransformer(nn.Module):
         ValueError: an unknown switch, or widths that do not fit (one-hot embeddings and the identity decoder
             need d = V+1).
     """
+
+    causal = False  # every position may attend to later ones
 
     def __init__(
         self,
@@ -141,14 +143,14 @@ class TopicTransformer(nn.Module):
 
         A query whose keys are all hidden attends to nothing: its row is 0.
         """
-        embeddings = self._embeddings(masked)
+        embeddings = embed(self.W_E, masked)
         queries, keys = embeddings @ self.W_Q.T, embeddings @ self.W_K.T
         scores = queries @ keys.transpose(1, 2) / math.sqrt(len(self.W_Q))
-        return _softmax(scores, self.visible(masked)[:, None, :])
+        return masked_softmax(scores, self.visible(masked)[:, None, :])
 
     def forward(self, masked: MaskedDocuments) -> Tensor:
         """(Q, V+1) logits at the selected positions, in row-major order; the definition, position by position."""
-        context = self.attention(masked) @ self._embeddings(masked)
+        context = self.attention(masked) @ embed(self.W_E, masked)
         context = context[torch.as_tensor(masked.selected, device=context.device)]
         return context @ self.W_V.T @ (self.W_E if self.tied else self.W_D.T) + self.b
 
@@ -173,13 +175,19 @@ class TopicTransformer(nn.Module):
             weights = weights.masked_fill(empty[document], 0.0)
         return weights @ self.outputs_per_id() + self.b
 
-    def _embeddings(self, masked: MaskedDocuments) -> Tensor:
-        """(D, N, d); a padded position borrows an id, as it is never visible and never selected."""
-        shown = np.where(masked.shown == PAD, FIRST_WORD, masked.shown)
-        return F.embedding(torch.as_tensor(shown, device=self.W_E.device), self.W_E.T)
+    def predictions(self, masked: MaskedDocuments) -> tuple[Tensor, np.ndarray, np.ndarray]:
+        """What `training.loss_of` wants: (R, V+1) logits, (Q,) the row of each selected position, (Q,) its true id."""
+        batch = count_words(masked, self.num_words, self.see_selected)
+        return self.forward_counts(batch), batch.row, batch.target
 
 
-def _softmax(scores: Tensor, visible: Tensor) -> Tensor:
+def embed(W_E: Tensor, masked: MaskedDocuments) -> Tensor:
+    """(D, N, d) columns of W_E; a padded position borrows an id, as it is never visible and never selected."""
+    shown = np.where(masked.shown == PAD, FIRST_WORD, masked.shown)
+    return F.embedding(torch.as_tensor(shown, device=W_E.device), W_E.T)
+
+
+def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
     """Softmax over the last axis among the visible entries; all zeros where none is visible."""
     empty = ~visible.any(-1, keepdim=True)
     scores = scores.masked_fill(~(visible | empty), -math.inf)

@@ -18,7 +18,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import binom
 
 from .checks import check_choice, check_int, check_positive
-from .documents import FIRST_WORD, Dirichlet, Masking, TauOfT, TopicModel
+from .documents import FIRST_WORD, Dirichlet, Masking, PartnerTopics, TauOfT, TopicModel
 
 
 class Estimate(NamedTuple):
@@ -473,8 +473,10 @@ def bayes_loss(
     positions would tell a little more: next to nothing at p_m = 0.15, but not if most positions are selected.
 
     Raises:
-        ValueError: overlapping topics, for which the posterior has no closed form.
+        ValueError: overlapping or correlated topics, for which the posterior has no closed form.
     """
+    if isinstance(topics.mixture, PartnerTopics):
+        raise ValueError(f"bayes_loss needs mixtures without correlation, not {topics.mixture}")
     if not ((topics.topic_word > 0).sum(0) == 1).all():
         raise ValueError("bayes_loss needs topics that share no words; these overlap or leave words unused")
     check_int("num_documents", num_documents, 2)

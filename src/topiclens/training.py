@@ -1,4 +1,4 @@
-"""Training by masked language modelling on documents that are drawn afresh for each step.
+"""Training by masked language modelling (or next-word prediction) on documents that are drawn afresh for each step.
 
 Knows how to turn a model, a topic model and a masking into a `History`; knows nothing of topics' structure.
 Letters in shapes: S steps, K checkpoints.
@@ -19,7 +19,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .checks import check_choice, check_int, check_positive
-from .documents import Masking, TopicModel, count_words, mask_documents
+from .deeper import DeeperTransformer
+from .documents import Masking, NextWord, TopicModel, mask_documents
 from .files import whole_file
 from .model import TopicTransformer
 
@@ -111,9 +112,9 @@ def loss_of(logits: Tensor, row: np.ndarray, target: np.ndarray, loss: str) -> T
 
 
 def train(
-    model: TopicTransformer,
+    model: TopicTransformer | DeeperTransformer,
     topics: TopicModel,
-    masking: Masking | None = None,
+    masking: Masking | NextWord | None = None,
     *,
     steps: int,
     loss: str = "cross-entropy",
@@ -156,6 +157,11 @@ def train(
         raise ValueError(f"weight_decay = {weight_decay} must be a finite number, at least 0")
     if topics.num_words != model.num_words:
         raise ValueError(f"the model knows {model.num_words} words, the topic model has {topics.num_words}")
+    if isinstance(masking, NextWord) and not (model.causal and model.see_selected):
+        raise ValueError(
+            f"next-word prediction needs causal = True and see_selected = True, not {model.causal} and "
+            f"{model.see_selected}: the model would see the words that it should predict, or none"
+        )
     if not list(model.parameters()):
         raise ValueError("nothing to train: every matrix of the model is frozen")
     checkpoints = checkpoint_steps(steps) if checkpoints is None else np.unique(np.asarray(checkpoints))
@@ -180,8 +186,7 @@ def train(
                     record[name].append(matrix)
             if step == steps:
                 break
-            batch = _draw(topics, masking, batch_size, model.see_selected, rng)
-            value = loss_of(model.forward_counts(batch), batch.row, batch.target, loss)
+            value = loss_of(*model.predictions(_draw(topics, masking, batch_size, rng)), loss)
             losses[step] = value.item()
             if not math.isfinite(losses[step]):
                 raise TrainingDiverged(step, lr)
@@ -199,13 +204,13 @@ def train(
     return History(losses, checkpoints, {name: np.stack(stack) for name, stack in record.items()}, settings)
 
 
-def _draw(topics, masking, batch_size, see_selected, rng):
-    """One batch as counts, drawn again in the rare case (tiny documents) that no position is selected."""
+def _draw(topics, masking, batch_size, rng):
+    """One batch, drawn again in the rare case (tiny documents) that no position is selected."""
     while True:
         documents = topics.sample(batch_size, rng)
         masked = mask_documents(documents.words, masking, topics.num_words, rng)
         if masked.selected.any():
-            return count_words(masked, topics.num_words, see_selected)
+            return masked
 
 
 @contextmanager

@@ -1,0 +1,140 @@
+"""A transformer with the parts that the paper's layer leaves out, each a switch; all off, it is `TopicTransformer`.
+
+    stream = W_E X (+ W_P)
+    in each layer:  stream ← (stream +) Σ over heads  W_V n(stream) A
+                    stream ← (stream +) W_2 relu(W_1 n(stream))
+    logits = W_Eᵀ n(stream) + b
+
+n(·) is layer normalisation or nothing. Works position by position: with positions or a second layer, word counts no
+longer say all. Knows what `model` knows, and nothing of topics, losses or training.
+Letters in shapes: D documents, N positions, V words, Q selected positions, L layers, H heads, d and d_a the widths.
+Attention is written rows = query, columns = key.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .checks import check_int
+from .documents import FIRST_WORD, MaskedDocuments
+from .model import embed, masked_softmax
+
+
+class DeeperTransformer(nn.Module):
+    """Layers of attention with tied embeddings; all matrices are learned.
+
+    Parameters: W_E (d, V+1), W_K and W_Q (L, H, d_a, d), W_V (L, H, d, d), b (V+1,); with `mlp` W_1 (L, 4d, d) and
+    W_2 (L, d, 4d), with `positions` W_P (d, positions). A head's W_V is its value and its output matrix in one.
+
+    Args:
+        num_words: V.
+        dim: d; V+1 if not given.
+        attention_dim: d_a, of each head; d if not given.
+        layers, heads: L and H.
+        residual: whether each part adds to the stream or replaces it.
+        layer_norm: whether each part, and the decoder, reads the stream normalised (mean 0, variance 1, no gain).
+        mlp: whether attention is followed by two matrices with a relu between them.
+        positions: the longest document if its positions are to be told apart, or 0.
+        causal: whether a position attends only to itself and those before it.
+        see_selected: whether selected positions may be attended to.
+        init_scale: standard deviation of the entries of all matrices at the start.
+        seed: of the start.
+
+    Raises:
+        ValueError: a size below its bound.
+    """
+
+    def __init__(
+        self,
+        num_words: int,
+        *,
+        dim: int | None = None,
+        attention_dim: int | None = None,
+        layers: int = 1,
+        heads: int = 1,
+        residual: bool = False,
+        layer_norm: bool = False,
+        mlp: bool = False,
+        positions: int = 0,
+        causal: bool = False,
+        see_selected: bool = True,
+        init_scale: float = 0.02,
+        seed: int = 0,
+    ):
+        super().__init__()
+        ids = check_int("num_words", num_words, 1) + FIRST_WORD
+        d = ids if dim is None else check_int("dim", dim, 1)
+        d_a = d if attention_dim is None else check_int("attention_dim", attention_dim, 1)
+        L, H = check_int("layers", layers, 1), check_int("heads", heads, 1)
+        check_int("positions", positions, 0)
+        if not 0 <= init_scale < math.inf:
+            raise ValueError(f"init_scale = {init_scale} must be a finite number, at least 0")
+        self.num_words, self.causal, self.see_selected = num_words, causal, see_selected
+        self.residual, self.layer_norm, self.mlp, self.positions = residual, layer_norm, mlp, positions
+        generator = torch.Generator().manual_seed(seed)
+
+        def learned(*shape: int) -> nn.Parameter:
+            return nn.Parameter(init_scale * torch.randn(shape, generator=generator))
+
+        self.W_E = learned(d, ids)
+        self.W_K, self.W_Q, self.W_V = learned(L, H, d_a, d), learned(L, H, d_a, d), learned(L, H, d, d)
+        if mlp:
+            self.W_1, self.W_2 = learned(L, 4 * d, d), learned(L, d, 4 * d)
+        if positions:
+            self.W_P = learned(d, positions)
+        self.b = nn.Parameter(torch.zeros(ids))
+
+    def matrices(self) -> dict[str, np.ndarray]:
+        """Copies of all learned parameters by name, as numpy arrays."""
+        return {name: p.detach().cpu().numpy().copy() for name, p in self.named_parameters()}
+
+    def run(self, masked: MaskedDocuments) -> tuple[Tensor, Tensor]:
+        """(D, N, d) the stream that the decoder reads, and (L, D, H, N, N) attention.
+
+        Raises:
+            ValueError: documents longer than the model has positions.
+        """
+        stream = embed(self.W_E, masked)
+        N = stream.shape[1]
+        if self.positions:
+            if self.positions < N:
+                raise ValueError(f"documents of {N} words are too long for a model with {self.positions} positions")
+            stream = stream + self.W_P[:, :N].T
+        visible = masked.present if self.see_selected else masked.present & ~masked.selected
+        visible = torch.as_tensor(visible, device=stream.device)[
+            :, None, None, :
+        ]  # (D, 1, 1, N): alike for all queries
+        if self.causal:
+            visible = visible & torch.ones(N, N, dtype=torch.bool, device=stream.device).tril()
+        attention = []
+        for layer in range(len(self.W_V)):
+            read = self._normalised(stream)
+            keys = torch.einsum("had,bnd->bhna", self.W_K[layer], read)
+            queries = torch.einsum("had,bnd->bhna", self.W_Q[layer], read)
+            scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[3])
+            attention.append(masked_softmax(scores, visible))
+            heads = attention[-1] @ read[:, None]  # (D, H, N, d)
+            stream = self._added(stream, torch.einsum("bhnd,hed->bne", heads, self.W_V[layer]))
+            if self.mlp:
+                hidden = F.relu(self._normalised(stream) @ self.W_1[layer].T)
+                stream = self._added(stream, hidden @ self.W_2[layer].T)
+        return self._normalised(stream), torch.stack(attention)
+
+    def forward(self, masked: MaskedDocuments) -> Tensor:
+        """(Q, V+1) logits at the selected positions, in row-major order."""
+        stream, _ = self.run(masked)
+        return stream[torch.as_tensor(masked.selected, device=stream.device)] @ self.W_E + self.b
+
+    def predictions(self, masked: MaskedDocuments) -> tuple[Tensor, np.ndarray, np.ndarray]:
+        """What `training.loss_of` wants: (Q, V+1) logits, (Q,) their rows, (Q,) the true ids."""
+        target = masked.words[masked.selected]
+        return self(masked), np.arange(len(target)), target
+
+    def _normalised(self, stream):
+        return F.layer_norm(stream, stream.shape[-1:]) if self.layer_norm else stream
+
+    def _added(self, stream, part):
+        return stream + part if self.residual else part
