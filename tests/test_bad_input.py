@@ -5,10 +5,13 @@ import pytest
 
 from topiclens import checks
 from topiclens.claims import train_embeddings
+from topiclens.deeper import DeeperTransformer, word_effects
 from topiclens.documents import (
     Dirichlet,
     MaskedDocuments,
     Masking,
+    NextWord,
+    PartnerTopics,
     TauOfT,
     TopicModel,
     mask_documents,
@@ -16,6 +19,7 @@ from topiclens.documents import (
     write_corpus,
 )
 from topiclens.figures import (
+    block_panels_figure,
     compare_figure,
     curves_figure,
     document_figure,
@@ -24,7 +28,15 @@ from topiclens.figures import (
     slider_figure,
     slider_table_figure,
 )
-from topiclens.measures import attention_by_relation, attention_ratios, block_means, half_time
+from topiclens.measures import (
+    attention_by_relation,
+    attention_by_words,
+    attention_ratios,
+    block_means,
+    block_share,
+    cluster_words,
+    half_time,
+)
 from topiclens.model import TopicTransformer
 from topiclens.theory import (
     AttentionSetting,
@@ -53,6 +65,8 @@ CASES = {
     "τ not whole": (lambda: TauOfT(1.5), "tau = 1.5 .* whole number"),
     "α of 0": (lambda: Dirichlet(0.0), "alpha = 0.0 .* positive"),
     "α infinite": (lambda: Dirichlet(np.inf), "alpha = inf .* positive, finite"),
+    "partners above 1": (lambda: PartnerTopics(1.1), r"together = 1.1 .* \[0, 1\]"),
+    "partners of an odd number": (lambda: TopicModel(5, mixture=PartnerTopics(0.5)), "num_topics = 5 must be even and at least 4"),
     "no topics": (lambda: TopicModel(0), "num_topics = 0 .* at least 1"),
     "no words": (lambda: TopicModel(2, 0), "words_per_topic = 0 .* at least 1"),
     "N of 0": (lambda: TopicModel(length=0), "length = 0 .* at least 1"),
@@ -72,6 +86,7 @@ CASES = {
     "empty document": (lambda: mask_documents(np.array([[1], [-1]]), MASKING, 4, 0), "document 1 is empty"),
     "words not whole": (lambda: mask_documents(np.array([[1.0]]), MASKING, 4, 0), "whole numbers, not float64"),
     "words not 2-D": (lambda: mask_documents(np.array([1]), MASKING, 4, 0), r"\(documents, positions\)"),
+    "no next word": (lambda: mask_documents(np.array([[1], [2]]), NextWord(), 4, 0), "document 0 is empty"),
     "writing a bad id": (lambda: write_corpus("x", np.array([[9]]), 4), "from 9 to 9.*between 1 and 4"),
     "no corpus": (lambda: read_corpus("/nonexistent/corpus.txt", 4), "/nonexistent/corpus.txt"),
     "model without words": (lambda: TopicTransformer(0), "num_words = 0 .* at least 1"),
@@ -83,6 +98,15 @@ CASES = {
     "value of another size": (lambda: TopicTransformer(4, value=EYE), r"shape \(4, 4\).*\(5, 5\)"),
     "unknown decoder": (lambda: TopicTransformer(4, decoder="x"), "decoder = 'x' .* 'tied'"),
     "negative start": (lambda: TopicTransformer(4, init_scale=-1.0), "init_scale = -1.0 .* at least 0"),
+    "deeper, no layers": (lambda: DeeperTransformer(4, layers=0), "layers = 0 .* at least 1"),
+    "deeper, no heads": (lambda: DeeperTransformer(4, heads=0), "heads = 0 .* at least 1"),
+    "deeper, negative positions": (lambda: DeeperTransformer(4, positions=-1), "positions = -1 .* at least 0"),
+    "deeper, negative start": (lambda: DeeperTransformer(4, init_scale=-1.0), "init_scale = -1.0 .* at least 0"),
+    "deeper, long documents": (lambda: DeeperTransformer(4, positions=2)(MASKED), "3 words are too long .* 2 positions"),
+    "effects on one word": (lambda: word_effects(DeeperTransformer(4), np.array([[1]])), r"shape \(1, 1\) .* at least 2"),
+    "effects on documents of all lengths": (lambda: word_effects(DeeperTransformer(4), np.array([[1, 2], [1, -1]])), "same number of words"),
+    "effects on bad ids": (lambda: word_effects(DeeperTransformer(4), np.array([[1, 9]])), "from 1 to 9.*between 1 and 4"),
+    "next word, not causal": (lambda: run(masking=NextWord()), "needs causal = True and see_selected = True, not False and True"),
     "no steps": (lambda: run(steps=0), "steps = 0 .* at least 1"),
     "no batch": (lambda: run(batch_size=0), "batch_size = 0 .* at least 1"),
     "unknown loss": (lambda: run(loss="mse"), "loss = 'mse' .* 'squared'"),
@@ -105,6 +129,13 @@ CASES = {
     "too few topics": (lambda: attention_by_relation(np.ones((1, 3, 3)) / 3, MASKED, ORDER[:2]), "to 3; .* between 0 and 2"),
     "ratio that does not fit": (lambda: attention_ratios(np.eye(3), ORDER), r"\(3, 3\).*\(4, 4\)"),
     "ratio of one topic": (lambda: attention_ratios(EYE, ORDER * 0), "at least two topics"),
+    "attention by words that does not fit": (lambda: attention_by_words(EYE, MASKED, 4), r"\(4, 4\).*\(1, 3, 3\)"),
+    "attention by too few words": (lambda: attention_by_words(np.ones((1, 3, 3)) / 3, MASKED, 2), "to 3; .* between 0 and 2"),
+    "block share that does not fit": (lambda: block_share(np.eye(3), ORDER), r"\(3, 3\).*\(4, 4\)"),
+    "block share of nothing": (lambda: block_share(EYE, ORDER), "0 off its diagonal: there is no variance"),
+    "clusters of no matrix": (lambda: cluster_words(np.ones(3), 2), r"shape \(3,\).*\(V, V\)"),
+    "no clusters": (lambda: cluster_words(EYE, 0), "num_clusters = 0 .* at least 1"),
+    "clusters of constant rows": (lambda: cluster_words(np.ones((3, 3)), 2), "row 0 does not vary"),
     "half time of other steps": (lambda: half_time([0, 1], [0.0]), r"shape \(2,\) and values \(1,\)"),
     "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
     "negative l2": (lambda: value_optimum(TOPICS, MASKING, l2=-1.0), "l2 = -1.0 .* at least 0"),
@@ -142,11 +173,17 @@ CASES = {
     "Bayes, τ above T": (lambda: bayes_loss_long(3, 2, 4, MASKING, "squared"), "tau = 4 .* between 1 and 3"),
     "Bayes, unknown loss": (lambda: bayes_loss(TOPICS, MASKING, "mse"), "loss = 'mse' .* 'squared'"),
     "Bayes, one document": (lambda: bayes_loss(TOPICS, MASKING, "squared", num_documents=1), "num_documents = 1 .* at least 2"),
+    "Bayes, correlated topics": (
+        lambda: bayes_loss(TopicModel(4, mixture=PartnerTopics(0.5)), MASKING, "squared"),
+        "without correlation, not PartnerTopics",
+    ),
     "Bayes, overlapping topics": (
         lambda: bayes_loss(TopicModel(2, topic_word=np.full((2, 3), 1 / 3)), MASKING, "squared"),
         "share no words",
     ),
     "figure that does not fit": (lambda: matrix_figure(np.eye(3), ORDER, title="M"), r"\(3, 3\).*\(4, 4\)"),
+    "panels of nothing": (lambda: block_panels_figure({}, title="P"), "no setting"),
+    "panel that is no matrix": (lambda: block_panels_figure({"a": {"M": np.ones(3)}}, title="P"), r"a, M: shape \(3,\)"),
     "figure without limit": (lambda: matrix_figure(EYE, ORDER, title="M", limit=0.0), "limit = 0.0 must be above 0"),
     "slider labels": (lambda: slider_figure(EYE[None], [1, 2], ORDER, title="S"), "2 labels .* 1 matrices"),
     "slider labels twice": (lambda: slider_figure(np.stack([EYE, EYE]), [1, 1], ORDER, title="S"), r"2 labels \(1 different\)"),

@@ -10,6 +10,7 @@ from topiclens.documents import (
     PAD,
     Dirichlet,
     Masking,
+    PartnerTopics,
     TauOfT,
     TopicModel,
     count_words,
@@ -37,7 +38,9 @@ def test_words_of_overlapping_topics_follow_the_matrix():
     assert chisquare(np.bincount(documents.words.ravel() - FIRST_WORD, minlength=4), expected).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("mixture", [TauOfT(1), TauOfT(3), TauOfT(6), Dirichlet(0.1), Dirichlet(3.0)])
+@pytest.mark.parametrize(
+    "mixture", [TauOfT(1), TauOfT(3), TauOfT(6), Dirichlet(0.1), Dirichlet(3.0), PartnerTopics(0.7)]
+)
 def test_moments_of_mixtures_agree_with_samples(mixture):
     mean, second = mixture.moments(6)
     theta = mixture.sample(np.random.default_rng(0), 40_000, 6)
@@ -54,6 +57,21 @@ def test_tau_of_t_has_tau_equal_topics_chosen_uniformly():
     sets, counts = np.unique(theta > 0, axis=0, return_counts=True)
     assert len(sets) == 10
     assert chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("together", [0.0, 0.3, 1.0])
+def test_partners_meet_as_often_as_they_should(together):
+    theta = PartnerTopics(together).sample(np.random.default_rng(0), 12_000, 6)
+    assert (np.sort(theta, axis=1) == [0, 0, 0, 0, 0.5, 0.5]).all()
+    first, second = np.nonzero(theta)[1].reshape(-1, 2).T
+    expected = 12_000 * np.array(
+        [[together / 3 if s // 2 == t // 2 else (1 - together) / 12 for t in range(6)] for s in range(6)]
+    )
+    observed = np.zeros((6, 6))
+    np.add.at(observed, (first, second), 1)
+    pairs = np.triu(expected, 1) > 0
+    assert observed[~pairs].sum() == 0
+    assert chisquare(observed[pairs], expected[pairs]).pvalue > 1e-4
 
 
 def test_lengths_are_uniform_and_padding_comes_last():

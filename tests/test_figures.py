@@ -7,6 +7,7 @@ import pytest
 
 from topiclens.documents import Masking, TopicModel, mask_documents
 from topiclens.figures import (
+    block_panels_figure,
     compare_figure,
     curves_figure,
     document_figure,
@@ -54,6 +55,7 @@ def every_figure():
     yield stages()
     yield loss_figure({"a": RNG.random(500)}, title="L", y_title="loss", references={"floor": 0.5})
     yield document_figure(masked, attention, TOPICS.word_topics, title="D")
+    yield block_panels_figure({"a": {"M": STACK[0], "A": STACK[1]}, "b": {"A": STACK[2]}}, title="P")
 
 
 @pytest.mark.parametrize("figure", list(every_figure()), ids=lambda f: f.layout.title.text)
@@ -65,7 +67,7 @@ def test_every_figure_speaks_and_travels_light(figure):
     assert len(json.dumps(as_json["layout"]["template"])) < 100  # plotly's default one is 7 KB
     for trace in as_json["data"]:
         if trace["type"] == "heatmap":
-            assert trace["z"]["dtype"] == "f4"
+            assert trace["z"]["dtype"] in ("f4", "u1")
             assert isinstance(trace["z"]["bdata"], str)
 
 
@@ -184,3 +186,16 @@ def test_typed_arrays_are_readable_without_us():
     z = json.loads(go.Figure(matrix_figure(STACK[0], TOPICS.word_topics, title="M")).to_json())["data"][0]["z"]
     back = np.frombuffer(base64.b64decode(z["bdata"]), np.float32).reshape(12, 12)
     assert np.allclose(back, STACK[0], atol=1e-6)
+
+
+def test_block_panels_show_each_matrix_in_8_bits_on_its_own_scale():
+    settings = {"a": {"M": STACK[0], "A": 1000 * STACK[1]}, "b": {"A": STACK[2]}}
+    figure = block_panels_figure(settings, title="P")
+    off = ~np.eye(12, dtype=bool)
+    for trace, matrix in zip(figure.data, (STACK[0], STACK[1], STACK[2]), strict=True):
+        assert trace.z.dtype == np.uint8
+        assert np.corrcoef(matrix[off], trace.z[off].astype(float))[0, 1] > 0.97
+        assert np.isin([0, 255], trace.z).all()
+    assert figure.data[1].xaxis == "x2"
+    assert figure.data[2].xaxis == "x4"  # below the panel of the same name
+    assert [head.text for head in figure.layout.annotations if head.text != " "] == ["<b>a</b>", "<b>b</b>"]

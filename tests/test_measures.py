@@ -6,10 +6,13 @@ from hypothesis import strategies as st
 from topiclens.documents import MASK, PAD, Dirichlet, MaskedDocuments, Masking, TopicModel, mask_documents
 from topiclens.measures import (
     attention_by_relation,
+    attention_by_words,
     attention_ratios,
     attention_scores,
     between_words,
     block_means,
+    block_share,
+    cluster_words,
     gram,
     half_time,
 )
@@ -146,3 +149,63 @@ def test_half_time_is_when_a_curve_stays_above_half_its_peak():
     assert half_time([5, 10], [3, 4]) == 5
     assert np.isnan(half_time([0, 10, 20], [0, 4, 1]))
     assert np.isnan(half_time([0, 10], [0, 0]))
+
+
+def test_block_share_of_blocks_is_1_whatever_the_diagonal():
+    blocks = np.random.default_rng(0).normal(size=(10, 10)).repeat(10, 0).repeat(10, 1)
+    assert block_share(blocks + np.diag(np.arange(100.0)), WORD_TOPICS) == pytest.approx(1)
+
+
+def test_block_share_by_hand():
+    matrix = np.array([[9, 1, 2], [3, 9, 4], [5, 6, 9]])  # blocks off the diagonal: {1, 3}, {2, 4}, {5, 6}
+    within = (1 + 1 + 1 + 1 + 0.25 + 0.25) / 6
+    assert block_share(matrix, np.array([0, 0, 1])) == pytest.approx(1 - within / np.var([1, 2, 3, 4, 5, 6]))
+
+
+def test_block_share_of_noise_is_the_number_of_blocks_over_that_of_entries():
+    rng = np.random.default_rng(0)
+    noise = [block_share(rng.normal(size=(100, 100)), WORD_TOPICS) for _ in range(20)]
+    assert np.mean(noise) == pytest.approx(100 / 9900, rel=0.1)
+    assert np.mean([block_share(m, rng.permutation(WORD_TOPICS)) for m in rng.normal(size=(20, 100, 100))]) < 0.015
+
+
+@given(st.floats(-3, 3).filter(lambda x: abs(x) > 0.1), st.floats(-3, 3))
+@settings(deadline=None, max_examples=30)
+def test_block_share_does_not_depend_on_scale_and_shift(scale, shift):
+    matrix = np.random.default_rng(1).normal(size=(12, 12))
+    topics = np.arange(12) // 4
+    assert block_share(scale * matrix + shift, topics) == pytest.approx(block_share(matrix, topics))
+
+
+def test_clusters_are_the_topics_in_any_order_of_words():
+    rng = np.random.default_rng(0)
+    topics = rng.permutation(WORD_TOPICS)
+    matrix = (topics[:, None] == topics) + 0.3 * rng.normal(size=(100, 100)) + 50 * np.eye(100)
+    clusters = cluster_words(matrix, 10)
+    assert len(set(zip(clusters, topics, strict=True))) == len(set(clusters)) == 10
+    assert len(set(zip(cluster_words(rng.normal(size=(100, 100)), 10), topics, strict=True))) > 30
+
+
+def test_attention_by_words_is_a_mean_over_pairs_of_positions():
+    rng = np.random.default_rng(0)
+    masked = mask_documents(TopicModel(2, 2, length=(3, 6)).sample(20, 0).words, Masking(0.3), 4, 1)
+    attention = rng.random((20, 6, 6)) * masked.present[:, None, :] * (rng.random((20, 6, 6)) < 0.9)
+    attention /= attention.sum(2, keepdims=True)
+    found = attention_by_words(attention, masked, 4)
+    for i in range(1, 5):
+        for j in range(1, 5):
+            values = [
+                attention[d, q, k] * (attention[d, q] > 0).sum()
+                for d, q, k in np.ndindex(20, 6, 6)
+                if masked.shown[d, q] == i and masked.shown[d, k] == j and attention[d, q, k] > 0
+            ]
+            assert found[i - 1, j - 1] == pytest.approx(np.mean(values))
+
+
+def test_uniform_attention_by_words_is_1_also_if_it_is_causal():
+    words = TopicModel(2, 2, length=6).sample(50, 0).words
+    causal = np.tril(np.ones((50, 6, 6)))
+    found = attention_by_words(causal / causal.sum(2, keepdims=True), MaskedDocuments(words, words, words > 0), 5)
+    assert found[:4, :4] == pytest.approx(1)
+    assert np.isnan(found[4]).all()  # a word that never occurs
+    assert np.isnan(found[:, 4]).all()

@@ -1,11 +1,23 @@
 """topiclens: how a one-layer transformer learns topic structure.
 
-Rooms, in the order in which they may import each other: documents, model, theory, training, grid, measures, figures,
+Rooms, in the order in which they may import each other: documents, model, deeper, theory, training, grid, measures, figures,
 claims, exercises. Each module's docstring says what it is and what it does not know.
 """
 
-from .documents import Dirichlet, Masking, TauOfT, TopicModel
+from .deeper import DeeperTransformer
+from .documents import Dirichlet, Masking, NextWord, PartnerTopics, TauOfT, TopicModel
 from .model import TopicTransformer
 from .training import History, train
 
-__all__ = ["Dirichlet", "History", "Masking", "TauOfT", "TopicModel", "TopicTransformer", "train"]
+__all__ = [
+    "DeeperTransformer",
+    "Dirichlet",
+    "History",
+    "Masking",
+    "NextWord",
+    "PartnerTopics",
+    "TauOfT",
+    "TopicModel",
+    "TopicTransformer",
+    "train",
+]

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .checks import check_int
-from .documents import FIRST_WORD, MaskedDocuments
+from .documents import FIRST_WORD, MASK, MaskedDocuments, check_words
 from .model import embed, masked_softmax
 
 
@@ -138,3 +138,35 @@ class DeeperTransformer(nn.Module):
 
     def _added(self, stream, part):
         return stream + part if self.residual else part
+
+
+def word_effects(model: DeeperTransformer, words: np.ndarray) -> np.ndarray:
+    """(V, V): row i is what word i at one place of a document does to the logits at its last position.
+
+    In each document one place, in turn another one, is set to every word; the last position shows [MASK], or in a
+    causal model its own word. Mean over documents, relative to the mean over words (columns sum to 0). For one layer
+    with uniform attention this is W_Eᵀ W_V W_E over N, centred; for any other model, it is what has become of it.
+
+    Args:
+        words: (D, N) documents of one length N ≥ 2.
+
+    Raises:
+        ValueError: ids outside 1 … V, or documents without two words.
+    """
+    words = check_words(words, model.num_words)
+    D, N = words.shape
+    if N < 2 or (words < FIRST_WORD).any():
+        raise ValueError(f"documents of shape {words.shape} must all have the same number of words, at least 2")
+    V = model.num_words
+    words = np.tile(words, (V, 1, 1))  # (V, D, N)
+    words[:, np.arange(D), np.arange(D) % (N - 1)] = np.arange(FIRST_WORD, FIRST_WORD + V)[:, None]
+    words = words.reshape(V * D, N)
+    shown = words.copy()
+    if not model.causal:
+        shown[:, -1] = MASK
+    last = np.zeros(words.shape, bool)
+    last[:, -1] = True
+    with torch.no_grad():
+        logits = model(MaskedDocuments(words, shown, last)).cpu().numpy().astype(float)
+    effects = logits.reshape(V, D, -1).mean(1)[:, FIRST_WORD:]
+    return effects - effects.mean(0)

@@ -171,6 +171,58 @@ def compare_figure(learned: np.ndarray, theory: np.ndarray, word_topics: np.ndar
     return figure
 
 
+def block_panels_figure(settings: dict[str, dict[str, np.ndarray]], *, title: str) -> go.Figure:
+    """Small multiples: a line for each setting with a small picture of each of its matrices.
+
+    Each panel has a scale of its own: white is the median of the entries off the diagonal, and full colour what a
+    twentieth of them exceed. Values are stored in 8 bits, so that many panels make a small page.
+
+    Args:
+        settings: setting → panel → (V, V) matrix. Panels of one name stand below each other; one may be missing.
+
+    Raises:
+        ValueError: no setting, or a matrix that is not square.
+    """
+    if not settings:
+        raise ValueError("settings is empty: there is no setting to draw")
+    names = list(dict.fromkeys(name for panels in settings.values() for name in panels))
+    rows, columns = len(settings), len(names)
+    heads = [f"<b>{setting}</b>" if k == 0 else " " for setting in settings for k in range(columns)]
+    height = 60 + 125 * rows
+    figure = make_subplots(
+        rows, columns, subplot_titles=heads, horizontal_spacing=0.02, vertical_spacing=24 / (height - 90)
+    )
+    for row, (setting, panels) in enumerate(settings.items(), start=1):
+        for name, matrix in panels.items():
+            matrix = np.asarray(matrix, float)
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+                raise ValueError(f"{setting}, {name}: shape {matrix.shape}; a panel is a (V, V) matrix, V ≥ 2")
+            entries = matrix[~np.eye(len(matrix), dtype=bool)]
+            middle = np.median(entries)
+            reach = np.quantile(abs(entries - middle), 0.95) or 1.0
+            levels = np.clip(127.5 + 127.5 * (matrix - middle) / reach, 0, 255).round().astype(np.uint8)
+            hover = f"{setting}<br>{name}<br>row %{{y}}, column %{{x}}<extra></extra>"
+            figure.add_heatmap(
+                z=levels, x0=1, y0=1, coloraxis="coloraxis", hovertemplate=hover, row=row, col=names.index(name) + 1
+            )
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, autorange="reversed")
+    figure.update_annotations(font_size=12, yanchor="bottom")
+    for head in figure.layout.annotations[::columns]:
+        head.update(x=0, xanchor="left")
+    alt = (
+        f"{title}: small pictures of {', '.join(names)}, a line for each of {rows} settings: {', '.join(settings)}. "
+        "The table beside it holds their numbers."
+    )
+    _finish(figure, title, " · ".join(names), alt, height)
+    figure.update_layout(
+        width=130 * columns + 30,
+        margin={"l": 10, "r": 10, "t": 80, "b": 10},
+        coloraxis={"colorscale": SIGNED, "cmin": 0, "cmax": 255, "showscale": False},
+    )
+    return figure
+
+
 def curves_figure(
     curves: dict[str, tuple[np.ndarray, np.ndarray]],
     *,

@@ -8,7 +8,9 @@ T topics, K checkpoints.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
 
+from .checks import check_int
 from .documents import FIRST_WORD, MASK, PAD, MaskedDocuments
 
 
@@ -150,6 +152,85 @@ def attention_by_relation(
 def _means(sums, numbers):
     """sums / numbers, NaN where there is nothing to take a mean of (a sum of nothing may be off 0 by rounding)."""
     return np.divide(sums, numbers, out=np.full(np.shape(sums), np.nan), where=numbers > 0)
+
+
+def attention_by_words(attention: np.ndarray, masked: MaskedDocuments, num_words: int) -> np.ndarray:
+    """(V, V) mean attention from positions that show one word to those that show another, over uniform attention.
+
+    Rows = query, columns = key. Attention counts in units of 1 / (number of keys with any attention), so that 1 is
+    uniform attention, also in a causal model, whose early queries have few keys; pairs without any take no part.
+
+    Args:
+        attention: (D, N, N), rows = query, columns = key.
+        masked: the documents, in ids.
+        num_words: V.
+
+    Returns:
+        NaN for pairs of words that no document shows.
+
+    Raises:
+        ValueError: ids beyond V, or shapes that do not fit.
+    """
+    attention, shown = np.asarray(attention, float), masked.shown
+    D, N = shown.shape
+    if attention.shape != (D, N, N):
+        raise ValueError(f"attention has shape {attention.shape}; these documents need {(D, N, N)}")
+    _check_ids("shown", shown, num_words, lowest=MASK)
+    word = shown >= FIRST_WORD
+    both = word[:, :, None] & word[:, None, :] & (attention > 0)
+    pair = ((shown[:, :, None] - FIRST_WORD) * num_words + shown[:, None, :] - FIRST_WORD)[both]
+    relative = (attention * (attention > 0).sum(2, keepdims=True))[both]
+    sums, pairs = (np.bincount(pair, weights, minlength=num_words**2) for weights in (relative, None))
+    return _means(sums, pairs).reshape(num_words, num_words)
+
+
+def block_share(matrix: np.ndarray, word_topics: np.ndarray) -> float:
+    """Share of the variance of a matrix's off-diagonal entries that lies between topic blocks (R² of block means).
+
+    1 for a matrix that is constant on blocks, T × T of them; with topics dealt out at random it is not 0 but about the
+    number of blocks over the number of entries. The diagonal takes no part.
+
+    Args:
+        matrix: (V, V) between words.
+        word_topics: (V,) the topic of each word, or any other partition.
+
+    Raises:
+        ValueError: shapes that do not fit, or entries that do not vary.
+    """
+    matrix, word_topics = np.asarray(matrix, float), _check_topics(word_topics)
+    V, T = len(word_topics), word_topics.max() + 1
+    if matrix.shape != (V, V):
+        raise ValueError(f"matrix has shape {matrix.shape}; for {V} words it must be ({V}, {V})")
+    off = ~np.eye(V, dtype=bool)
+    block, entries = (word_topics[:, None] * T + word_topics)[off], matrix[off]
+    variance = entries.var()
+    if not variance > 0:
+        raise ValueError(f"the matrix is {entries.flat[0]:g} off its diagonal: there is no variance to explain")
+    sums, sizes = (np.bincount(block, w, minlength=T * T) for w in (entries, None))
+    return float(1 - (entries - _means(sums, sizes)[block]).var() / variance)
+
+
+def cluster_words(matrix: np.ndarray, num_clusters: int) -> np.ndarray:
+    """(V,) a cluster for each word, from a matrix alone: words whose rows correlate belong together.
+
+    Average linkage on 1 − correlation of rows; diagonal entries are replaced by their rows' means.
+
+    Args:
+        matrix: (V, V) between words.
+        num_clusters: how many there are to be at most.
+
+    Raises:
+        ValueError: no square matrix, a row without variance, or num_clusters below 1.
+    """
+    matrix = np.array(matrix, float)
+    V = len(matrix)
+    if matrix.shape != (V, V) or V < 2:
+        raise ValueError(f"matrix has shape {matrix.shape}; it must be (V, V), V ≥ 2")
+    check_int("num_clusters", num_clusters, 1)
+    np.fill_diagonal(matrix, (matrix.sum(1) - np.diag(matrix)) / (V - 1))
+    if not (matrix.std(1) > 0).all():
+        raise ValueError(f"row {int(np.argmin(matrix.std(1)))} does not vary: it correlates with nothing")
+    return fcluster(linkage(matrix, "average", metric="correlation"), num_clusters, "maxclust")
 
 
 def half_time(steps: np.ndarray, values: np.ndarray) -> float:
