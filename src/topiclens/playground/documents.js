@@ -7,11 +7,11 @@
 // maskProb, keepProb and randomProb. Returns D, N, and (D·N,) arrays: words (the true ids), shown (the ids after
 // masking), selected (1 where the model must predict the true id).
 export function drawDocuments(settings, D, random) {
-  const {numTopics: T, wordsPerTopic: v, length: N, maskProb, keepProb, randomProb} = settings;
+  const { numTopics: T, wordsPerTopic: v, length: N, maskProb, keepProb, randomProb } = settings;
   const words = new Int32Array(D * N);
   const shown = new Int32Array(D * N);
   const selected = new Uint8Array(D * N);
-  const topics = Int32Array.from({length: T}, (_, t) => t);
+  const topics = Int32Array.from({ length: T }, (_, t) => t);
   for (let d = 0; d < D; d++) {
     const cumulated = settings.mixture === "tau" ? null : cumulate(random.dirichlet(settings.alpha, T));
     if (!cumulated) chooseFirst(topics, settings.tau, random);
@@ -34,7 +34,7 @@ export function drawDocuments(settings, D, random) {
       }
     }
   }
-  return {D, N, words, shown, selected};
+  return { D, N, words, shown, selected };
 }
 
 // Moves a uniformly chosen set of `count` of the array's entries to its front (the start of a Fisher-Yates shuffle).
@@ -58,7 +58,7 @@ function cumulate(shares) {
 //                              among the positions that may be attended to;
 //   document (R,), query (R,): the document of each row and the id that it shows;
 //   row (Q,), target (Q,): the row of each selected position, in order, and its true id.
-export function countWords({D, N, words, shown, selected}, ids, seeSelected) {
+export function countWords({ D, N, words, shown, selected }, ids, seeSelected) {
   const start = new Int32Array(D + 1);
   const idList = [], countList = [], document = [], query = [], row = [], target = [];
   const seen = new Int32Array(ids);

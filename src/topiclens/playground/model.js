@@ -12,7 +12,7 @@
 
 // C = scale · A B, or scale · Aᵀ B, or that added to C; all n × n. Rows of C are built from rows of B, four at a
 // time: each number of C is then fetched and stored a quarter as often.
-export function multiply(n, A, B, C, {transposed = false, scale = 1, add = false} = {}) {
+export function multiply(n, A, B, C, { transposed = false, scale = 1, add = false } = {}) {
   const across = transposed ? n : 1, down = transposed ? 1 : n;
   if (!add) C.fill(0);
   for (let i = 0; i < n; i++) {
@@ -48,7 +48,7 @@ export class Model {
   //   "theory" (frozen at `frozenValue`, n × n), decoder "tied" | "identity", bias, loss "cross-entropy" | "squared",
   //   initScale (standard deviation of learned entries at the start).
   // Real: the kind of array; Float64Array lets a test take finite differences.
-  constructor(numIds, switches, random, {frozenValue = null, Real = Float32Array} = {}) {
+  constructor(numIds, switches, random, { frozenValue = null, Real = Float32Array } = {}) {
     const n = (this.n = numIds);
     this.Real = Real;
     this.switches = switches;
@@ -59,8 +59,8 @@ export class Model {
     // With one-hot embeddings a tied decoder is the identity too.
     this.plainDecoder = switches.decoder === "identity" || this.oneHot;
 
-    const learned = () => Real.from({length: n * n}, () => switches.initScale * random.gaussian());
-    const identity = () => Real.from({length: n * n}, (_, i) => (i % (n + 1) === 0 ? 1 : 0));
+    const learned = () => Real.from({ length: n * n }, () => switches.initScale * random.gaussian());
+    const identity = () => Real.from({ length: n * n }, (_, i) => (i % (n + 1) === 0 ? 1 : 0));
     const zeros = () => new Real(n * n);
     this.matrices = {
       W_E: this.oneHot ? identity() : learned(),
@@ -73,39 +73,38 @@ export class Model {
     if (switches.decoder === "identity") this.matrices.W_D = identity();
     this.gradients = {}; // one array for each learned matrix
     if (!this.oneHot) this.gradients.W_E = zeros();
-    if (!this.uniform) Object.assign(this.gradients, {W_K: zeros(), W_Q: zeros()});
+    if (!this.uniform) Object.assign(this.gradients, { W_K: zeros(), W_Q: zeros() });
     if (switches.value === "learned") this.gradients.W_V = zeros();
     if (switches.bias) this.gradients.b = new Real(n);
 
     this.tables = {}; // intermediate results, refilled at each step
     for (const name of ["queries", "keys", "values", "scores", "outputs"]) this.tables[name] = zeros();
-    this.tableGradients = {scores: zeros(), outputs: zeros(), scratch: zeros()};
+    this.tableGradients = { scores: zeros(), outputs: zeros(), scratch: zeros() };
   }
 
   // Fills the two tables from the matrices. Products with an identity matrix are left out, here and below: at this
   // size they are most of the arithmetic.
   fillTables() {
-    const {n, matrices: M, tables: t} = this;
+    const { n, matrices: M, tables: t } = this;
     if (!this.uniform) {
       if (this.oneHot) [t.queries, t.keys] = [M.W_Q, M.W_K];
       else {
         multiply(n, M.W_Q, M.W_E, t.queries);
         multiply(n, M.W_K, M.W_E, t.keys);
       }
-      multiply(n, t.queries, t.keys, t.scores, {transposed: true, scale: 1 / Math.sqrt(n)});
+      multiply(n, t.queries, t.keys, t.scores, { transposed: true, scale: 1 / Math.sqrt(n) });
     }
     if (this.identityValue) t.values = M.W_E;
     else if (this.oneHot) t.values = M.W_V;
     else multiply(n, M.W_V, M.W_E, t.values);
     if (this.plainDecoder) t.outputs = transpose(n, t.values);
-    else multiply(n, t.values, M.W_E, t.outputs, {transposed: true});
-    return t;
+    else multiply(n, t.values, M.W_E, t.outputs, { transposed: true });
   }
 
   // Attention of a query id to the ids of document d of the batch, written to weights[at..]: a softmax over ids of
   // score + log(count). Nothing is written for a document without a visible position.
   attend(batch, d, query, weights, at) {
-    const {n, tables: {scores}} = this, {ids, counts} = batch;
+    const { n, tables: { scores } } = this, { ids, counts } = batch;
     const first = batch.start[d], size = batch.start[d + 1] - first;
     let largest = -Infinity, total = 0;
     if (!this.uniform) for (let k = 0; k < size; k++) largest = Math.max(largest, scores[query * n + ids[first + k]]);
@@ -118,8 +117,9 @@ export class Model {
 
   // Keeps in `this`: weights (all rows', one after the other, row r's from place[r]) and logits (R·n,).
   forward(batch) {
-    const {n, Real, matrices: {b}} = this, {start, ids, document, query} = batch;
-    const {outputs} = this.fillTables();
+    const { n, Real, matrices: { b } } = this, { start, ids, document, query } = batch;
+    this.fillTables();
+    const { outputs } = this.tables;
     const R = document.length;
     const place = (this.place = new Int32Array(R + 1));
     for (let r = 0; r < R; r++) place[r + 1] = place[r] + start[document[r] + 1] - start[document[r]];
@@ -149,8 +149,8 @@ export class Model {
   }
 
   // Overwrites the logits by the loss's gradient with respect to them.
-  lossGradient({document, row, target}) {
-    const {n, logits} = this, Q = row.length;
+  lossGradient({ document, row, target }) {
+    const { n, logits } = this, Q = row.length;
     const share = new Float64Array(document.length);
     let loss = this.squared ? 1 : 0;
     for (let i = 0; i < Q; i++) {
@@ -180,8 +180,8 @@ export class Model {
 
   // From the gradient g of the logits to those of b and of the two tables. With e[k] = g·O[k, ·]:
   //     dO[k, ·] = Σ_rows w[k]·g,      dS[q, k] = Σ_rows w[k]·(e[k] − Σ w·e).
-  backThroughRows({start, ids, document, query}) {
-    const {n, weights, place, logits: g, tables: {outputs}, tableGradients: {scores: dS, outputs: dO}} = this;
+  backThroughRows({ start, ids, document, query }) {
+    const { n, weights, place, logits: g, tables: { outputs }, tableGradients: { scores: dS, outputs: dO } } = this;
     const needScores = !this.uniform;
     const needOutputs = "W_V" in this.gradients || "W_E" in this.gradients;
     dS.fill(0);
@@ -199,7 +199,7 @@ export class Model {
         for (let k = 0; k < size; k++) dS[query[r] * n + ids[first + k]] += weights[at + k] * (pull[k] - mean);
       }
     }
-    const {b} = this.gradients;
+    const { b } = this.gradients;
     if (b) {
       b.fill(0);
       for (let r = 0; r < document.length; r++) addRow(n, b, 0, g, r * n, 1);
@@ -208,16 +208,16 @@ export class Model {
 
   // From the tables' gradients to the matrices'.
   backThroughTables() {
-    const {n, matrices: M, gradients: G, tables: t, tableGradients: {scores: dS, outputs: dO, scratch}} = this;
-    const keep = {add: true};
+    const { n, matrices: M, gradients: G, tables: t, tableGradients: { scores: dS, outputs: dO, scratch } } = this;
+    const keep = { add: true };
     G.W_E?.fill(0);
     if (!this.uniform) {
       const scale = 1 / Math.sqrt(n);
       const dQueries = this.oneHot ? G.W_Q : scratch;
-      multiply(n, t.keys, transpose(n, dS), dQueries, {scale});
+      multiply(n, t.keys, transpose(n, dS), dQueries, { scale });
       if (!this.oneHot) this.backThroughEmbedding(M.W_Q, dQueries, G.W_Q);
       const dKeys = this.oneHot ? G.W_K : scratch;
-      multiply(n, t.queries, dS, dKeys, {scale});
+      multiply(n, t.queries, dS, dKeys, { scale });
       if (!this.oneHot) this.backThroughEmbedding(M.W_K, dKeys, G.W_K);
     }
     if (!G.W_V && !G.W_E) return;
@@ -236,7 +236,7 @@ export class Model {
   // From the gradient of W W_E to those of W (if it is learned) and W_E.
   backThroughEmbedding(W, dProduct, dW) {
     if (dW) multiply(this.n, dProduct, transpose(this.n, this.matrices.W_E), dW);
-    multiply(this.n, W, dProduct, this.gradients.W_E, {transposed: true, add: true});
+    multiply(this.n, W, dProduct, this.gradients.W_E, { transposed: true, add: true });
   }
 }
 
@@ -260,6 +260,6 @@ function dot(n, A, a, B, b) {
 
 // Under uniform attention all queries of a document see the same: one row a document is enough.
 function byDocument(batch) {
-  const document = Int32Array.from({length: batch.D}, (_, d) => d);
-  return {...batch, document, query: new Int32Array(batch.D), row: batch.row.map((r) => batch.document[r])};
+  const document = Int32Array.from({ length: batch.D }, (_, d) => d);
+  return { ...batch, document, query: new Int32Array(batch.D), row: batch.row.map((r) => batch.document[r]) };
 }

@@ -5,7 +5,7 @@ export class Random {
   constructor(seed) {
     // The four words of state come from the seed by splitmix32's mixing, so that near seeds give far states.
     let x = seed >>> 0;
-    this.state = Uint32Array.from({length: 4}, () => {
+    this.state = Uint32Array.from({ length: 4 }, () => {
       x = (x + 0x9e3779b9) >>> 0;
       let z = x;
       z = Math.imul(z ^ (z >>> 16), 0x85ebca6b);
@@ -67,7 +67,7 @@ export class Random {
 
   // (size,) from the symmetric Dirichlet(alpha).
   dirichlet(alpha, size) {
-    const logs = Float64Array.from({length: size}, () => this.logGamma(alpha));
+    const logs = Float64Array.from({ length: size }, () => this.logGamma(alpha));
     const largest = Math.max(...logs);
     const theta = logs.map((x) => Math.exp(x - largest));
     const total = theta.reduce((sum, x) => sum + x, 0);

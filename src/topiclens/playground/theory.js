@@ -8,28 +8,28 @@
 //
 // a, b, c: the shares of positions that show a word of the document, a random word, and [MASK].
 
-import {Random} from "./random.js";
+import { Random } from "./random.js";
 
 const sumOf = (...terms) => [0, 1, 2, 3, 4, 5].map((i) => terms.reduce((sum, [x, block]) => sum + x * block[i], 0));
 const outer = ([x, y], [z, w]) => [0, 0, x * z, x * w, y * z, y * w];
 
 // ⟨A, B⟩, the sum of products of all entries of the two matrices.
-function inner({numTopics: T, wordsPerTopic: v}, A, B) {
+function inner({ numTopics: T, wordsPerTopic: v }, A, B) {
   const common = A[2] * B[2] + A[3] * B[3] + A[4] * B[4] + A[5] * B[5];
   return T * (v - 1) * A[0] * B[0] + (T - 1) * A[1] * B[1] + common;
 }
 
 // The entries of a block's matrix: between a word and itself, another word of its topic, a word of another topic;
 // and `mask`, word row and [MASK] column.
-function entries({numTopics: T, wordsPerTopic: v}, [within, between, all, mask]) {
+function entries({ numTopics: T, wordsPerTopic: v }, [within, between, all, mask]) {
   const V = T * v;
   const differentTopic = (all - between) / V;
   const sameTopic = differentTopic + (between - within) / v;
-  return {sameWord: sameTopic + within, sameTopic, differentTopic, mask: mask / Math.sqrt(V)};
+  return { sameWord: sameTopic + within, sameTopic, differentTopic, mask: mask / Math.sqrt(V) };
 }
 
 // A position that shows a·p + b·u + c·e₀ on average: p the document's words, u all words alike, e₀ [MASK].
-function position({numTopics: T, wordsPerTopic: v, mixture, tau, alpha}, a, b, c) {
+function position({ numTopics: T, wordsPerTopic: v, mixture, tau, alpha }, a, b, c) {
   const V = T * v;
   // E[p pᵀ] follows from the variance of θ between topics, E θ_s² − E θ_s θ_t.
   const variance =
@@ -38,7 +38,7 @@ function position({numTopics: T, wordsPerTopic: v, mixture, tau, alpha}, a, b, c
   const words = [1 / Math.sqrt(V), 0];
   const fixed = [b / Math.sqrt(V), c];
   const mean = [(a + b) / Math.sqrt(V), c];
-  return {a, second, words, fixed, mean};
+  return { a, second, words, fixed, mean };
 }
 
 // E[p · shownᵀ], E[shown · otherᵀ] for two positions of one document, and diag(E shown).
@@ -52,15 +52,15 @@ function diagonal(settings, [words, mask]) {
 
 // The second moments that the squared loss of a linear layer on x̄ depends on, x̄ being the mean of the one-hot ids
 // that a selected position may attend to and x its true word: D = E[x x̄ᵀ], C = E[x̄ x̄ᵀ], target E[x], average E[x̄].
-export function moments(settings, {infinite = false} = {}) {
-  const {length: N, maskProb, keepProb, randomProb, seeSelected} = settings;
+export function moments(settings, { infinite = false } = {}) {
+  const { length: N, maskProb, keepProb, randomProb, seeSelected } = settings;
   const hideProb = Math.max(0, 1 - keepProb - randomProb);
   const ordinary = seeSelected
     ? position(settings, 1 - (1 - keepProb) * maskProb, maskProb * randomProb, maskProb * hideProb)
     : position(settings, 1, 0, 0);
   const target = ordinary.words;
   const both = withOther(ordinary, ordinary), mean = ordinary.mean;
-  if (infinite) return {target, average: mean, D: withWords(ordinary), C: both};
+  if (infinite) return { target, average: mean, D: withWords(ordinary), C: both };
   if (!seeSelected) {
     // x̄ is over M ~ Binomial(N − 1, 1 − p_m) unselected positions, and 0 if there is none.
     let some = 0, inverse = 0, logChoose = 0;
@@ -92,14 +92,14 @@ export function moments(settings, {infinite = false} = {}) {
     [(N - 1) / N ** 2, withOther(itself, ordinary)],
     [(N - 1) / N ** 2, withOther(ordinary, itself)],
   );
-  return {target, average: mean.map((x, i) => ((N - 1) * x + itself.mean[i]) / N), D, C};
+  return { target, average: mean.map((x, i) => ((N - 1) * x + itself.mean[i]) / N), D, C };
 }
 
 // The moments with the means taken out if the layer has a bias, and the size below which an eigenvalue of C is 0.
 function effective(settings, options) {
   const m = moments(settings, options);
   const tolerance = 1e-12 * inner(settings, m.C, [1, 1, 1, 0, 0, 1]);
-  if (!settings.bias) return {...m, tolerance};
+  if (!settings.bias) return { ...m, tolerance };
   return {
     ...m, tolerance,
     D: sumOf([1, m.D], [-1, outer(m.target, m.average)]),
@@ -111,15 +111,15 @@ function effective(settings, options) {
 function eigenpairs([, , p, q, , s]) {
   const angle = Math.atan2(2 * q, p - s) / 2, x = Math.cos(angle), y = Math.sin(angle);
   const value = (x, y) => p * x * x + 2 * q * x * y + s * y * y;
-  return [{value: value(x, y), vector: [x, y]}, {value: value(-y, x), vector: [-y, x]}];
+  return [{ value: value(x, y), vector: [x, y] }, { value: value(-y, x), vector: [-y, x] }];
 }
 
 // W_V of least squared loss under uniform attention with one-hot embeddings: D C⁺, a block.
 function valueBlock(settings, options) {
-  const {D, C, tolerance} = effective(settings, options);
+  const { D, C, tolerance } = effective(settings, options);
   const over = (x, y) => (Math.abs(y) > tolerance ? x / y : 0);
   const W = [over(D[0], C[0]), over(D[1], C[1]), 0, 0, 0, 0];
-  for (const {value, vector: [x, y]} of eigenpairs(C)) {
+  for (const { value, vector: [x, y] } of eigenpairs(C)) {
     const image = [over(D[2] * x + D[3] * y, value), over(D[4] * x + D[5] * y, value)];
     outer(image, [x, y]).forEach((z, i) => (W[i] += z));
   }
@@ -134,7 +134,7 @@ export function valueOptimum(settings, options) {
 // W_V of long documents as an array over ids, (V+1)² by rows: what `value: "theory"` freezes the layer at.
 export function frozenValueMatrix(settings) {
   const v = settings.wordsPerTopic, n = settings.numTopics * v + 1;
-  const {sameTopic, differentTopic, mask} = valueOptimum({...settings, bias: false}, {infinite: true});
+  const { sameTopic, differentTopic, mask } = valueOptimum({ ...settings, bias: false }, { infinite: true });
   const W = new Float64Array(n * n);
   const topic = (id) => Math.floor((id - 1) / v);
   for (let i = 1; i < n; i++) {
@@ -147,7 +147,7 @@ export function frozenValueMatrix(settings) {
 // E = W_Eᵀ W_E of least squared loss under uniform attention with W_V = I and a tied decoder: the symmetric solution
 // of C E + E C = D + Dᵀ, one division for each pair of C's eigenvectors. null if no W_E has that Gram matrix.
 function gramBlock(settings, options) {
-  const {D, C, tolerance} = effective(settings, options);
+  const { D, C, tolerance } = effective(settings, options);
   const over = (x, y) => (y > tolerance ? x / y : 0);
   const E = [over(2 * D[0], 2 * C[0]), over(2 * D[1], 2 * C[1]), 0, 0, 0, 0];
   const pairs = eigenpairs(C);
@@ -158,7 +158,7 @@ function gramBlock(settings, options) {
       outer([x, y], [z, w]).forEach((u, i) => (E[i] += u * over(entry, one.value + other.value)));
     }
   }
-  const smallest = Math.min(E[0], E[1], ...eigenpairs(E).map(({value}) => value));
+  const smallest = Math.min(E[0], E[1], ...eigenpairs(E).map(({ value }) => value));
   return smallest < -1e-9 ? null : E;
 }
 
@@ -169,7 +169,7 @@ export function gramOptimum(settings, options) {
 
 // Expected |W x̄ + b − x|² of a linear layer (a block) with the best b, or none.
 function linearLoss(settings, W, options) {
-  const {D, C, target} = effective(settings, options);
+  const { D, C, target } = effective(settings, options);
   const explained = settings.bias ? target[0] ** 2 : 0;
   const WC = [
     W[0] * C[0], W[1] * C[1],
@@ -181,7 +181,7 @@ function linearLoss(settings, W, options) {
 // The squared loss of attention on long documents of τ topics, W_V frozen at `frozenValueMatrix`, if word queries give
 // positions of their topic r times the attention of others ([MASK] among them) and [MASK] queries attend uniformly.
 export function attentionLoss(settings, r) {
-  const {numTopics: T, wordsPerTopic: v, tau, maskProb, keepProb, randomProb, seeSelected} = settings;
+  const { numTopics: T, wordsPerTopic: v, tau, maskProb, keepProb, randomProb, seeSelected } = settings;
   const hideProb = Math.max(0, 1 - keepProb - randomProb), V = T * v;
   let a = 1, b = 0, c = 0, different = 0, mask = 0;
   if (seeSelected) {
@@ -215,7 +215,7 @@ export function attentionLoss(settings, r) {
 // The r of least `attentionLoss`: found by golden section over log r, or 1 + T·p_c/p_r with selected positions hidden.
 // null where no r is better than another.
 export function optimalRatio(settings) {
-  const {numTopics: T, tau, keepProb, randomProb, seeSelected} = settings;
+  const { numTopics: T, tau, keepProb, randomProb, seeSelected } = settings;
   if ((keepProb === 0 && randomProb === 0) || (tau === 1 && !seeSelected)) return null;
   if (!seeSelected) return randomProb > 0 ? 1 + (T * keepProb) / randomProb : Infinity;
   const golden = (Math.sqrt(5) - 1) / 2, at = (x) => attentionLoss(settings, Math.exp(x));
@@ -229,13 +229,13 @@ export function optimalRatio(settings) {
 }
 
 // The least loss of any predictor on long documents, whose topic mixture can be read off. useQuery: whether it looks
-// at what the position itself shows. Exact for τ of T topics; for a Dirichlet mixture the mean over 4,000 mixtures.
-export function bayesLoss(settings, {useQuery = true} = {}) {
-  const {numTopics: T, mixture, tau, alpha} = settings;
+// at what the position itself shows. Exact for τ of T topics; for a Dirichlet mixture a mean over sampled ones.
+export function bayesLoss(settings, { useQuery = true } = {}) {
+  const { numTopics: T, mixture, tau, alpha } = settings;
   if (mixture === "tau") {
-    return posteriorLoss(settings, Float64Array.from({length: T}, (_, t) => (t < tau ? 1 / tau : 0)), useQuery);
+    return posteriorLoss(settings, Float64Array.from({ length: T }, (_, t) => (t < tau ? 1 / tau : 0)), useQuery);
   }
-  const random = new Random(0), draws = 4000;
+  const random = new Random(0), draws = Math.ceil(40_000 / T); // some 20 ms
   let sum = 0;
   for (let i = 0; i < draws; i++) sum += posteriorLoss(settings, random.dirichlet(alpha, T), useQuery);
   return sum / draws;
@@ -243,7 +243,7 @@ export function bayesLoss(settings, {useQuery = true} = {}) {
 
 // The loss of the posterior over true words in a document of topic mixture theta. With p the chance of a word, the
 // truth and what is shown are jointly: p·(p_c + p_r/V) for the word itself, p·p_r/V for each other word.
-function posteriorLoss({wordsPerTopic: v, keepProb, randomProb, loss}, theta, useQuery) {
+function posteriorLoss({ wordsPerTopic: v, keepProb, randomProb, loss }, theta, useQuery) {
   const V = theta.length * v;
   const keep = useQuery ? keepProb : 0, each = useQuery ? randomProb / V : 0;
   const masked = 1 - keep - each * V;
@@ -266,21 +266,21 @@ function posteriorLoss({wordsPerTopic: v, keepProb, randomProb, loss}, theta, us
 //   bayesLoss     least loss of any predictor on long documents; under uniform attention, of one that sees no query
 //   optimumLoss   the loss at the theory's optimum: the best linear layer for these documents (uniform attention), or
 //                 the best attention ratio on long ones (W_V frozen at the theory's)
-//   gram, values  block means {sameWord, sameTopic, differentTopic, mask} of the best Gram or value matrix for
+//   gram, values  block means { sameWord, sameTopic, differentTopic, mask } of the best Gram or value matrix for
 //                 documents of this length under uniform attention (while attention learns, where stage 1 leads)
 //   valuesLong    the same for long documents
 //   ratio         the best attention ratio r
 // All but bayesLoss are for squared loss.
 export function theoryLines(settings) {
   const lines = {
-    bayesLoss: bayesLoss(settings, {useQuery: settings.attention === "learned"}),
+    bayesLoss: bayesLoss(settings, { useQuery: settings.attention === "learned" }),
     optimumLoss: null, gram: null, values: null, valuesLong: null, ratio: null,
   };
   if (settings.loss !== "squared") return lines;
   const uniform = settings.attention === "uniform", oneHot = settings.embedding === "one-hot";
   if (oneHot && settings.value === "learned") {
     lines.values = valueOptimum(settings);
-    lines.valuesLong = valueOptimum(settings, {infinite: true});
+    lines.valuesLong = valueOptimum(settings, { infinite: true });
     if (uniform) lines.optimumLoss = linearLoss(settings, valueBlock(settings));
   }
   if (!oneHot && settings.value === "identity" && settings.decoder === "tied" && uniform) {

@@ -1,11 +1,11 @@
 // A training run in the page: settings and their checks, steps, and what the page shows of the matrices.
 // Knows nothing of the page: it runs in a worker, in a notebook's widget, or in a test.
 
-import {Random} from "./random.js";
-import {drawBatch, drawDocuments} from "./documents.js";
-import {Model, multiply, transpose} from "./model.js";
-import {Adam, Sgd} from "./optimizer.js";
-import {frozenValueMatrix, theoryLines} from "./theory.js";
+import { Random } from "./random.js";
+import { drawBatch, drawDocuments } from "./documents.js";
+import { Model, multiply, transpose } from "./model.js";
+import { Adam, Sgd } from "./optimizer.js";
+import { frozenValueMatrix, theoryLines } from "./theory.js";
 
 // The settings of claim 4: everything but the embeddings learns, from near zero.
 export const defaultSettings = Object.freeze({
@@ -42,14 +42,14 @@ export const presets = Object.freeze({
   },
   claim2: {
     name: "Claim 2: the value matrix encodes topics",
-    settings: {...defaultSettings, seeSelected: true, attention: "uniform"},
+    settings: { ...defaultSettings, seeSelected: true, attention: "uniform" },
   },
   claim3: {
     name: "Claim 3: attention encodes topics",
-    settings: {...defaultSettings, seeSelected: true, value: "theory", initScale: 0.01},
+    settings: { ...defaultSettings, seeSelected: true, value: "theory", initScale: 0.01 },
   },
-  claim4: {name: "Claim 4: first the value matrix, then attention", settings: {...defaultSettings}},
-  thirdStage: {name: "The third stage: copying through carriers", settings: {...defaultSettings, lr: 0.01}},
+  claim4: { name: "Claim 4: first the value matrix, then attention", settings: { ...defaultSettings } },
+  thirdStage: { name: "The third stage: copying through carriers", settings: { ...defaultSettings, lr: 0.01 } },
 });
 
 const choices = {
@@ -72,7 +72,8 @@ const wholeNumbers = {
 const numbers = {
   alpha: [0.001, 100], maskProb: [0.01, 1], keepProb: [0, 1], randomProb: [0, 1], lr: [1e-8, 1000], initScale: [0, 10],
 };
-const mostWords = 400;
+const mostWords = 300;
+const mostProducts = 5e8; // in the attention of one step: less than a second
 
 // A setting that cannot be: `field` names it, `message` is a sentence for the reader.
 export class SettingsError extends Error {
@@ -88,7 +89,7 @@ export function checkSettings(settings) {
   for (const field of Object.keys(settings)) {
     if (!(field in defaultSettings)) throw new SettingsError(field, `${field} is not a setting.`);
   }
-  const complete = {...defaultSettings, ...settings};
+  const complete = { ...defaultSettings, ...settings };
   const refuse = (field, bound) => {
     throw new SettingsError(field, `${field} = ${complete[field]} must be ${bound}.`);
   };
@@ -103,7 +104,7 @@ export function checkSettings(settings) {
       if (!fits(value) || value < low || value > high) refuse(field, `${kind} between ${low} and ${high}`);
     }
   }
-  const {numTopics, wordsPerTopic, mixture, tau, keepProb, randomProb} = complete;
+  const { numTopics, wordsPerTopic, mixture, tau, keepProb, randomProb } = complete;
   if (numTopics * wordsPerTopic > mostWords) {
     refuse("wordsPerTopic", `at most ${Math.floor(mostWords / numTopics)} for ${numTopics} topics: ` +
       `the page trains at most ${mostWords} words`);
@@ -115,10 +116,15 @@ export function checkSettings(settings) {
   if (complete.value === "theory" && complete.embedding !== "one-hot") {
     refuse("value", "learned or identity with learned embeddings: the theory's matrix is for one-hot ones");
   }
-  const {embedding, value, attention, bias} = complete;
+  const { embedding, value, attention, bias } = complete;
   if (embedding === "one-hot" && value !== "learned" && attention === "uniform" && !bias) {
     refuse("value", "learned here, or embeddings or attention must be: with all matrices frozen nothing can learn");
   }
+  // Rows of a batch times their keys times outputs, forward and twice as much backward: see model.js.
+  const { length, batchSize, maskProb } = complete, V = numTopics * wordsPerTopic;
+  const rows = attention === "uniform" ? 1 : 1 + Math.min(V, length * maskProb * (keepProb + randomProb));
+  const most = Math.floor(mostProducts / (3 * rows * Math.min(V + 1, length) * (V + 1)));
+  if (batchSize > most) refuse("batchSize", `at most ${most} for such documents: else a step would take seconds`);
   return complete;
 }
 
@@ -131,13 +137,13 @@ export class DivergedError extends Error {
   }
 }
 
-const documentsKept = 8; // for the view of attention
+export const documentsKept = 8; // for the view of attention
 
 export class Trainer {
   // Throws a SettingsError.
   constructor(settings = {}) {
     this.settings = checkSettings(settings);
-    const {numTopics, wordsPerTopic, optimizer, lr, seed} = this.settings;
+    const { numTopics, wordsPerTopic, optimizer, lr, seed } = this.settings;
     this.numWords = numTopics * wordsPerTopic; // V
     this.stepCount = 0;
     // Start, batches and the documents kept for the view each have numbers of their own.
@@ -158,12 +164,19 @@ export class Trainer {
     return loss;
   }
 
-  // name → {rows, cols, data: Float32Array by rows}, copies. A tied decoder is no matrix of its own.
+  // The model's tables for its present matrices, filled once for all views of them.
+  tables() {
+    if (this.tablesAt !== this.stepCount) this.model.fillTables();
+    this.tablesAt = this.stepCount;
+    return this.model.tables;
+  }
+
+  // name → { rows, cols, data: Float32Array by rows }, copies. A tied decoder is no matrix of its own.
   matrices() {
     const n = this.numWords + 1;
     return Object.fromEntries(
       Object.entries(this.model.matrices).map(([name, data]) => [
-        name, {rows: n, cols: name === "b" ? 1 : n, data: data.slice()},
+        name, { rows: n, cols: name === "b" ? 1 : n, data: data.slice() },
       ]),
     );
   }
@@ -183,18 +196,18 @@ export class Trainer {
   //   values    W_Eᵀ W_V W_E, the value matrix between words (W_V itself for one-hot embeddings), row = output
   //   composed  W_D W_V W_E, what attending to a word alone adds to the logits, row = output
   //   scores    before the softmax, row = query, column = key
-  // norms: name → Frobenius norm of each learned matrix. means: {gram, values, composed, scores} → {sameWord,
-  // sameTopic, differentTopic}, NaN where there is no such pair. ratio: the median over word queries of mean attention
+  // norms: name → Frobenius norm of each learned matrix. means: { gram, values, composed, scores } → { sameWord,
+  // sameTopic, differentTopic }, NaN where there is no such pair. ratio: the median over word queries of mean attention
   // to words of the own topic (itself included) over that to other words.
   views() {
-    const {model} = this, {n} = model, {W_E} = model.matrices;
-    const tables = model.fillTables();
+    const { model } = this, { n } = model, { W_E } = model.matrices;
+    const tables = this.tables();
     let [gram, values] = [W_E, tables.values];
     if (!model.oneHot) {
-      multiply(n, W_E, W_E, (gram = new Float32Array(n * n)), {transposed: true});
-      multiply(n, W_E, tables.values, (values = new Float32Array(n * n)), {transposed: true});
+      multiply(n, W_E, W_E, (gram = new Float32Array(n * n)), { transposed: true });
+      multiply(n, W_E, tables.values, (values = new Float32Array(n * n)), { transposed: true });
     }
-    const views = {gram, values, composed: transpose(n, tables.outputs), scores: tables.scores};
+    const views = { gram, values, composed: transpose(n, tables.outputs), scores: tables.scores };
     const means = {};
     for (const name of Object.keys(views)) {
       views[name] = this.betweenWords(views[name]);
@@ -203,16 +216,16 @@ export class Trainer {
     const norms = Object.fromEntries(
       this.learned().map((name) => [name, Math.sqrt(model.matrices[name].reduce((sum, x) => sum + x * x, 0))]),
     );
-    return {...views, means, norms, ratio: this.attentionRatio(views.scores)};
+    return { ...views, means, norms, ratio: this.attentionRatio(views.scores) };
   }
 
   // Attention between the positions of one of the documents kept for this view (`this.kept.D` of them).
   // words, shown, selected: (N,) true ids, shown ids, 1 where selected. weights: (N, N) Float32Array by rows,
   // row = query, each summing to 1; 0 if no position may be attended to.
   attention(documentIndex) {
-    const {scores} = this.model.fillTables(), {n} = this.model, {N} = this.kept;
+    const { scores } = this.tables(), { n } = this.model, { N } = this.kept;
     const part = ([name, array]) => [name, array.slice(documentIndex * N, (documentIndex + 1) * N)];
-    const {words, shown, selected} = Object.fromEntries(
+    const { words, shown, selected } = Object.fromEntries(
       Object.entries(this.kept).filter(([, value]) => value.slice).map(part),
     );
     const weights = new Float32Array(N * N);
@@ -225,25 +238,25 @@ export class Trainer {
       }
       if (total > 0) for (let k = 0; k < N; k++) weights[q * N + k] /= total;
     }
-    return {words, shown, selected, weights, length: N};
+    return { words, shown, selected, weights, length: N };
   }
 
   // For each word as a query, in a document that shows each word of four topics equally often (its own topic and the
   // three that follow it): the key with most attention, its share, and the word with the largest output.
-  // Returns V objects {query, favourite, share, output} of ids.
+  // Returns V objects { query, favourite, share, output } of ids.
   carriers() {
-    const {numTopics: T, wordsPerTopic: v} = this.settings, {n} = this.model;
+    const { numTopics: T, wordsPerTopic: v } = this.settings, { n } = this.model;
     const size = Math.min(4, T) * v;
-    const {outputs} = this.model.fillTables(), {b} = this.model.matrices;
+    const { outputs } = this.tables(), { b } = this.model.matrices;
     const result = [], weights = new Float64Array(size);
     for (let query = 1; query < n; query++) {
       const topic = Math.floor((query - 1) / v);
-      const ids = Int32Array.from({length: size}, (_, k) => 1 + ((topic * v + k) % (T * v)));
-      this.model.attend({start: [0, size], ids, counts: new Int32Array(size).fill(1)}, 0, query, weights, 0);
+      const ids = Int32Array.from({ length: size }, (_, k) => 1 + ((topic * v + k) % (T * v)));
+      this.model.attend({ start: [0, size], ids, counts: new Int32Array(size).fill(1) }, 0, query, weights, 0);
       const logits = Float64Array.from(b);
       for (let k = 0; k < size; k++) for (let j = 0; j < n; j++) logits[j] += weights[k] * outputs[ids[k] * n + j];
       const best = indexOfLargest(weights, 0);
-      result.push({query, favourite: ids[best], share: weights[best], output: indexOfLargest(logits, 1)});
+      result.push({ query, favourite: ids[best], share: weights[best], output: indexOfLargest(logits, 1) });
     }
     return result;
   }
@@ -266,7 +279,7 @@ export class Trainer {
       }
     }
     const [sameWord, sameTopic, differentTopic] = sums.map((sum, i) => (pairs[i] ? sum / pairs[i] : NaN));
-    return {sameWord, sameTopic, differentTopic};
+    return { sameWord, sameTopic, differentTopic };
   }
 
   attentionRatio(scores) {
