@@ -231,6 +231,9 @@ def test_tau_topics_and_their_words_are_uniform(run):
     assert ((of_topic > 0).sum(1) == 2).all()
     sets = [tuple(np.flatnonzero(row)) for row in of_topic]
     assert stats.chisquare([sets.count(pair) for pair in itertools.combinations(range(5), 2)]).pvalue > 0.001
+    # Nor does a document tell of the next one's topics: two sets share 0, 1 or 2 with chances 3, 6 and 1 in 10.
+    shared = [len({*one} & {*other}) for one, other in itertools.pairwise(sets)]
+    assert stats.chisquare(np.bincount(shared, minlength=3), len(shared) * np.array([0.3, 0.6, 0.1])).pvalue > 0.001
     # Within a document both topics and all their words have the same chance.
     ranks = np.array([row[row > 0][0] for row in of_topic])
     assert stats.kstest((ranks - 100) / math.sqrt(50), "norm").pvalue > 1e-5  # binomial, so only nearly normal
