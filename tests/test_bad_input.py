@@ -139,6 +139,11 @@ CASES = {
     "half time of other steps": (lambda: half_time([0, 1], [0.0]), r"shape \(2,\) and values \(1,\)"),
     "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
     "negative l2": (lambda: value_optimum(TOPICS, MASKING, l2=-1.0), "l2 = -1.0 .* at least 0"),
+    "values, no own word": (lambda: value_blocks(3, 2, Masking(1.0, 0.0, 0.5)), "share a = 0"),
+    "attention setting, nothing visible": (
+        lambda: AttentionSetting(3, 2, 2, Masking(1.0, 0.1, 0.5), see_selected=False),
+        "no word of the document can be seen",
+    ),
     "attention setting, τ above T": (lambda: AttentionSetting(3, 2, 4, MASKING), "tau = 4 .* between 1 and 3"),
     "r of 0": (lambda: AttentionSetting(3, 2, 2, MASKING).loss(0.0), "r = 0.0 must be above 0"),
     "r of one topic": (

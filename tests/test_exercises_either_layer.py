@@ -5,7 +5,7 @@ from scipy.stats import t
 
 from topiclens.exercises import either_layer as check
 
-LOW = pd.DataFrame({"attention log r": [0.0, 0.1, 0.9, 2.0, -0.1]})
+LOW = pd.DataFrame({"scores' log r": [0.0, 0.1, 0.9, 2.0, -0.1]})
 V = check.VALUES
 ERROR = V.std(ddof=1) / np.sqrt(5)
 
@@ -49,6 +49,8 @@ def test_attention_that_moves(capsys):
         "batch_size": 32,
     }
     assert "✓ Right." in said(capsys, check.moves_attention, good)
+    assert "✓ Right." in said(capsys, check.moves_attention, good | {"checkpoints": [0]})
+    assert "names rate, which" in said(capsys, check.moves_attention, good | {"rate": 1})
     assert "above 1.5" in said(capsys, check.moves_attention, good | {"steps": 3})
     assert "must keep optimizer = 'sgd'" in said(capsys, check.moves_attention, good | {"optimizer": "adam"})
     assert "1,500" in said(capsys, check.moves_attention, good | {"steps": 10_000})

@@ -178,10 +178,15 @@ def value_blocks(num_topics: int, words_per_topic: int, masking: Masking) -> Val
     """`value_optimum` for infinite documents, selected positions visible, τ < T (else nothing varies), in closed form.
 
     W[i, j] = β + [topic(i) = topic(j)] / (a·v) and W[i, 0] = γ for word rows i; row 0 is 0.
+
+    Raises:
+        ValueError: sizes below 1, or no position that shows its own word (a = 0).
     """
     check_int("num_topics", num_topics, 1)
     v, V = check_int("words_per_topic", words_per_topic, 1), num_topics * words_per_topic
     a, b, c = shown_shares(masking)
+    if not a > 0:
+        raise ValueError(f"{masking}: the share a = {a:g} of positions that show their own word must be above 0")
     beta = -(b * (a + b) / V + c**2) / (a * ((a + b) ** 2 + c**2 * V))
     gamma = c * (1 / a + V * beta) / (a + b)
     return ValueBlocks(beta + 1 / (a * v), beta + 1 / (a * v), beta, gamma)
@@ -264,7 +269,7 @@ class AttentionSetting:
         see_selected: whether selected positions may be attended to.
 
     Raises:
-        ValueError: sizes below 1 or τ > T.
+        ValueError: sizes below 1, τ > T, or masking that leaves no word of the document to be seen.
     """
 
     def __init__(self, num_topics: int, words_per_topic: int, tau: int, masking: Masking, *, see_selected: bool = True):
@@ -273,6 +278,8 @@ class AttentionSetting:
         self.tau = check_int("tau", tau, 1, num_topics)
         self.masking = masking
         self.see_selected = see_selected
+        if masking.mask_prob == 1 and (masking.keep_prob == 0 or not see_selected):
+            raise ValueError(f"{masking}, see_selected = {see_selected}: no word of the document can be seen")
 
     def loss(self, r: float | np.ndarray, mask_weight: float | np.ndarray = 1.0) -> np.ndarray:
         """Expected squared loss at a selected position of a long document.
@@ -320,7 +327,8 @@ class AttentionSetting:
     def optimal_ratio(self, length: int | None = None) -> float:
         """The r of least loss, [MASK] keys weighted as other topics' words, in long documents or in those of N words.
 
-        With selected positions hidden it is 1 + T·p_c/p_r (infinite for p_r = 0) for long documents, whatever τ and v:
+        It is infinite if every shown word is kept. With selected positions hidden it is 1 + T·p_c/p_r (infinite for
+        p_r = 0) for long documents, whatever τ and v:
         the attention r/(r+τ−1) on the own topic then equals the probability that the true word is of the shown word's
         topic, given that this topic is in the document.
 
@@ -343,6 +351,8 @@ class AttentionSetting:
                 raise ValueError("random_prob = 0 must be above 0: without random words the best r is infinite")
             if length < 3:
                 raise ValueError(f"length = {length} must be at least 3: with one other word there is no choice")
+        elif m.keep_prob == 1:
+            return np.inf
         elif not self.see_selected:
             return 1 + self.T * m.keep_prob / m.random_prob if m.random_prob > 0 else np.inf
         loss = self.loss if length is None else lambda r: self.finite_loss(float(r), length)

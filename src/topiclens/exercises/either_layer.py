@@ -13,11 +13,11 @@ VALUES = np.array([0.71, 0.74, 0.69, 0.73, 0.78])
 
 def cells_with_topic_attention(answer, low) -> None:
     """`low` is the chapter's table of lower ends."""
-    truth = int((low["attention log r"] > np.log(2)).sum())
+    truth = int((low["scores' log r"] > np.log(2)).sum())
 
     @exercise
     def check(answer):
-        if number_complaint(answer, int((low["attention log r"] > 0).sum()), 0, "") is None:
+        if number_complaint(answer, int((low["scores' log r"] > 0).sum()), 0, "") is None:
             return "That many are above 0; the question is about log 2."
         return number_complaint(answer, truth, 0, "Count the rows of `low` whose log r is above log 2.")
 
@@ -50,9 +50,13 @@ def moves_attention(answer):
     for name, value in wanted.items():
         if answer.get(name) != value:
             return f"The setting must keep {name} = {value!r}."
-    if answer.get("steps", 0) > 1500:
-        return f"steps = {answer['steps']} are more than the 1,500 that this page has time for."
-    (run,) = train_grid([answer], jobs=1, progress=False)
+    steps = answer.get("steps", 0)
+    if steps > 1500:
+        return f"steps = {steps} are more than the 1,500 that this page has time for."
+    try:
+        (run,) = train_grid([answer | {"checkpoints": [steps]}], jobs=1, progress=False)
+    except ValueError as error:  # a misspelt name
+        return f"{error}."
     if run.error:
         return run.error
     topics = TopicModel().word_topics
