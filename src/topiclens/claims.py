@@ -6,15 +6,28 @@ that trains takes the trained matrices if a chapter has them already, and else t
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from textwrap import wrap
 
 import numpy as np
 import torch
 
 from .checks import check_choice
-from .documents import Masking, TopicModel, count_words, mask_documents
+from .documents import FIRST_WORD, Masking, TopicModel, count_words, mask_documents
 from .grid import prepare
-from .measures import attention_ratios, attention_scores, between_words, block_means, gram, half_time
+from .interventions import permutation_within_topics, swap_columns
+from .measures import (
+    attention_ratios,
+    attention_scores,
+    between_words,
+    block_means,
+    composed_map,
+    copying_rate,
+    favourite_keys,
+    gram,
+    half_time,
+)
 from .model import TopicTransformer
 from .theory import (
     AttentionSetting,
@@ -284,6 +297,130 @@ def either_layer() -> Claim:
     )
 
 
+CODE_SEEDS = (0, 1, 2, 3, 4)
+
+
+def train_code(**settings) -> History:
+    """W_V, W_K and W_Q trained together past the topic optimum: the third stage (T = v = 10, τ = 4, N = 128)."""
+    return train_together(**({"lr": 0.01, "steps": 800} | settings))
+
+
+@cache
+def _codes(see_selected: bool) -> tuple[History, ...]:
+    """The runs that three claims share."""
+    return tuple(train_code(see_selected=see_selected, seed=seed, progress=False) for seed in CODE_SEEDS)
+
+
+def code_of(history: History) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (V, V), rows = query, and W_V (V, V), rows = output, between words, after the last step."""
+    scores = attention_scores(history.final("W_K"), history.final("W_Q"))
+    return between_words(scores), between_words(history.final("W_V"))
+
+
+def third_stage(hidden: list[History] | None = None, visible: list[History] | None = None) -> Claim:
+    """Past the topic optimum the layer copies its query word: through a carrier, or through the word itself (ours).
+
+    Args:
+        hidden, visible: runs of `train_code`, one for each seed, with hidden and with visible selected positions.
+    """
+    topics, masking = TopicModel(), Masking()
+    hidden, visible = hidden or _codes(False), visible or _codes(True)
+    setting = AttentionSetting(10, 10, 4, masking, see_selected=False)
+    optimum, floor = float(setting.loss(setting.optimal_ratio())), bayes_loss_long(10, 10, 4, masking, "squared")
+    words, codes = np.arange(100), [code_of(history) for history in hidden]
+    keys = [favourite_keys(scores) for scores, _ in codes]
+    return Claim(
+        "third-stage",
+        "the loss falls below the topic optimum and the layer copies its query: with hidden selected positions through "
+        "one other word of the topic as a carrier, with visible ones through the word itself",
+        {
+            "hidden: loss of the last 100 steps, floor 0 and topic optimum 1": [
+                float((h.losses[-100:].mean() - floor) / (optimum - floor)) for h in hidden
+            ],
+            "hidden: share of words copied": [float(copying_rate(composed_map(*code))) for code in codes],
+            "hidden: favourite key of the query's topic": [
+                float((topics.word_topics[k] == topics.word_topics).mean()) for k in keys
+            ],
+            "hidden: favourite key is the query itself": [float((k == words).mean()) for k in keys],
+            "visible: favourite key is the query itself, mean of seeds": [
+                float(np.mean([favourite_keys(code_of(h)[0]) == words for h in visible]))
+            ],
+        },
+        {
+            "hidden: loss of the last 100 steps, floor 0 and topic optimum 1": (0, 0.5),
+            "hidden: share of words copied": (0.9, 1),
+            "hidden: favourite key of the query's topic": (1, 1),
+            "hidden: favourite key is the query itself": (0, 0.2),  # chance is 0.1
+            "visible: favourite key is the query itself, mean of seeds": (0.95, 1),
+        },
+    )
+
+
+def swap_carriers(hidden: list[History] | None = None) -> Claim:
+    """Exchanging the W_V columns of two words' favourite keys exchanges what the layer answers to the two (ours).
+
+    Args:
+        hidden: runs of `train_code`, one for each seed.
+    """
+    topic_of = TopicModel().word_topics
+    swapped, moved = [], []
+    for history in hidden or _codes(False):
+        scores, W_V = code_of(history)
+        key, before = favourite_keys(scores), composed_map(scores, W_V).argmax(1)
+        as_predicted, others_moved = [], []
+        for a, b in combinations(range(len(key)), 2):
+            if topic_of[a] != topic_of[b]:
+                continue
+            predicted = before.copy()
+            predicted[[a, b]] = before[[b, a]]
+            after = composed_map(scores, swap_columns(W_V, key[a], key[b])).argmax(1)
+            right = after == predicted
+            as_predicted.append(right[a] and right[b] and before[a] != before[b])
+            others_moved.append(1 - np.delete(right, [a, b]).mean())
+        swapped.append(float(np.mean(as_predicted)))
+        moved.append(float(np.mean(others_moved)))
+    return Claim(
+        "swap-carriers",
+        "swapping the W_V columns of two words' favourite keys, within a topic, swaps the layer's two answers and no "
+        "others",
+        {"share of pairs that swap": swapped, "share of other words that move": moved},
+        {"share of pairs that swap": (0.9, 1), "share of other words that move": (0, 0.02)},
+    )
+
+
+def shuffle_values(hidden: list[History] | None = None) -> Claim:
+    """W_V's columns shuffled within topics: the averages, and topics, stay; copying falls to chance 1/v (ours).
+
+    Args:
+        hidden: runs of `train_code`, one for each seed.
+    """
+    topic_of = TopicModel().word_topics
+    same = topic_of[:, None] == topic_of
+    difference, copied, topic = [], [], []
+    for seed, history in zip(CODE_SEEDS, hidden or _codes(False), strict=False):
+        scores, W_V = code_of(history)
+        rng, rates, topics_right = np.random.default_rng(seed), [], []
+        for _ in range(50):
+            order = permutation_within_topics(topic_of, rng)[FIRST_WORD:] - FIRST_WORD
+            shuffled = W_V[:, order]
+            outputs = composed_map(scores, shuffled)
+            rates.append(copying_rate(outputs))
+            topics_right.append((topic_of[outputs.argmax(1)] == topic_of).mean())
+        difference.append(float(max(abs(W_V[m].mean() - shuffled[m].mean()) for m in (same, ~same))))
+        copied.append(float(np.mean(rates)))
+        topic.append(float(np.mean(topics_right)))
+    return Claim(
+        "shuffle-values",
+        "shuffling W_V's columns within topics keeps block means and the answer's topic; copying falls to chance, 1/v",
+        {"change of block means": difference, "share of words copied": copied, "topic of the answer right": topic},
+        {
+            "change of block means": (0, 1e-6),
+            "share of words copied": (0.05, 0.15),
+            "topic of the answer right": (0.99, 1),
+        },
+    )
+
+
 def word_counts() -> Claim:
     """Attention over word counts is attention over positions (paper, section on the shortcut)."""
     topics, masking = TopicModel(length=(20, 60)), Masking()
@@ -370,6 +507,9 @@ ALL: dict[str, Callable[[], Claim]] = {
     "attention": attention,
     "stages": stages,
     "either-layer": either_layer,
+    "third-stage": third_stage,
+    "swap-carriers": swap_carriers,
+    "shuffle-values": shuffle_values,
     "word-counts": word_counts,
     "bayes-line": bayes_line,
     "value-theory": value_theory,

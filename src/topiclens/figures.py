@@ -223,6 +223,96 @@ def block_panels_figure(settings: dict[str, dict[str, np.ndarray]], *, title: st
     return figure
 
 
+def carrier_figure(
+    attention: np.ndarray, outputs: np.ndarray, labels: list, word_topics: np.ndarray, *, title: str
+) -> go.Figure:
+    """The favourite key of every query word and where it is sent, behind a slider; a menu zooms into one topic.
+
+    Rows = query. A circle stands at the key that the query attends to most, larger for more attention; a cross at
+    the largest output. Opens on the last of the K pairs.
+
+    Args:
+        attention: (K, V, V), rows = query, columns = key.
+        outputs: (K, V, V), rows = query, columns = output word (`measures.composed_map`).
+        labels: K names of the slider's positions, such as steps.
+
+    Raises:
+        ValueError: shapes that do not fit.
+    """
+    attention, _ = _check_stack(attention, word_topics, 1.0)
+    outputs, _ = _check_stack(outputs, word_topics, 1.0)
+    labels, word_topics = _check_labels(labels, attention), np.asarray(word_topics)
+    if len(outputs) != len(attention):
+        raise ValueError(f"{len(attention)} attention matrices and {len(outputs)} of outputs; they must be as many")
+    V = len(word_topics)
+    words, numbers = np.arange(V), np.arange(V) + FIRST_WORD
+    traces, texts = [], []
+    for matrix, answer in zip(attention, outputs, strict=True):
+        key, out, share = matrix.argmax(1), answer.argmax(1), matrix.max(1)
+        hover = [
+            f"query {q} (topic {t + 1})<br>attends most to {k}: {s:.0%}<br>largest output {o}"
+            for q, t, k, s, o in zip(numbers, word_topics, key + FIRST_WORD, share, out + FIRST_WORD, strict=True)
+        ]
+        common = {"y": numbers, "mode": "markers", "hovertext": hover, "hoverinfo": "text"}
+        circle = {"symbol": "circle-open", "size": (4 + 6 * share).round(1), "color": COLOURS[0]}
+        cross = {"symbol": "x-thin", "size": 5, "line": {"width": 1.5, "color": COLOURS[1]}}
+        traces.append(
+            [
+                go.Scatter(x=key + FIRST_WORD, name="favourite key", marker=circle, **common),
+                go.Scatter(x=out + FIRST_WORD, name="where it is sent: largest output", marker=cross, **common),
+            ]
+        )
+        own_topic = (word_topics[key] == word_topics).sum()
+        texts.append(
+            f"favourite key in the query's topic {own_topic}, the query itself {(key == words).sum()},<br>"
+            f"largest output the query {(out == words).sum()} (of {V} words)"
+        )
+    figure = go.Figure(traces[-1])
+    figure.frames = [
+        go.Frame(name=label, data=pair, traces=[0, 1], layout={"title": {"subtitle": {"text": text}}})
+        for label, pair, text in zip(labels, traces, texts, strict=True)
+    ]
+    starts = np.flatnonzero(np.diff(word_topics, prepend=-1))
+    ends = np.append(starts[1:], V)
+    middles, names = (starts + ends - 1) / 2 + FIRST_WORD, [str(word_topics[k] + 1) for k in starts]
+    whole = [0.5, V + 0.5]
+    axis = {"tickvals": middles, "ticktext": names, "ticks": "", "showgrid": False, "zeroline": False}
+    figure.update_xaxes(title="key and output, by topic", range=whole, constrain="domain", **axis)
+    figure.update_yaxes(title="query, by topic", range=whole[::-1], scaleanchor="x", constrain="domain", **axis)
+    for start in starts[1:]:
+        line = {"line": {"color": LINE, "width": 0.5}}
+        figure.add_shape(x0=start + 0.5, x1=start + 0.5, y0=whole[0], y1=whole[1], **line)
+        figure.add_shape(y0=start + 0.5, y1=start + 0.5, x0=whole[0], x1=whole[1], **line)
+    views = {"all topics": (whole, middles, names)}
+    for name, start, end in zip(names, starts, ends, strict=True):
+        inside = numbers[start:end]
+        views[f"topic {name}"] = ([start + 0.5, end + 0.5], inside, [str(n) for n in inside])
+    menu = [
+        {
+            "label": name,
+            "method": "relayout",
+            "args": [
+                {"xaxis.range": span, "yaxis.range": span[::-1]}
+                | {f"{a}axis.{k}": t for a in "xy" for k, t in (("tickvals", at), ("ticktext", shown))}
+            ],
+        }
+        for name, (span, at, shown) in views.items()
+    ]
+    first, last = (text.replace("<br>", " ") for text in (texts[0], texts[-1]))
+    alt = (
+        f"{title}, with a slider from {labels[0]} to {labels[-1]}: a circle for the favourite key of each of {V} query "
+        f"words, and a cross for the largest output. At {labels[0]}, {first}; at {labels[-1]}, {last}."
+    )
+    _finish(figure, title, texts[-1], alt, SQUARE + SLIDER + 40, narrow={"height": SQUARE_ON_PHONE + SLIDER + 60})
+    _add_slider(figure, labels, "step ")
+    place = {"x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "pad": {"b": 4}}
+    figure.layout.updatemenus = (*figure.layout.updatemenus, {"buttons": menu, **place})
+    figure.update_layout(
+        width=SQUARE, margin={"t": 130}, legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+    )
+    return figure
+
+
 def curves_figure(
     curves: dict[str, tuple[np.ndarray, np.ndarray]],
     *,

@@ -98,6 +98,66 @@ def attention_ratios(scores: np.ndarray, word_topics: np.ndarray) -> np.ndarray:
     return mean[0] / mean[1]
 
 
+def word_attention(scores: np.ndarray) -> np.ndarray:
+    """(..., V, V) attention of each query word in a document that holds every word once: softmax of scores (..., V, V).
+
+    Rows = query, columns = key.
+    """
+    scores = np.asarray(scores, float)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def composed_map(scores: np.ndarray, W_V: np.ndarray) -> np.ndarray:
+    """(..., V, V) from query word (row) to output (column): attention and value matrix as one map.
+
+    What the layer answers to each query word in a document that holds every word once (one-hot embeddings, identity
+    decoder, no bias), for scores and W_V between words, (..., V, V).
+    """
+    return word_attention(scores) @ np.swapaxes(np.asarray(W_V, float), -1, -2)
+
+
+def favourite_keys(scores: np.ndarray) -> np.ndarray:
+    """(..., V) the word, counted from 0, that each query word attends to most, for scores (..., V, V)."""
+    return np.asarray(scores).argmax(-1)
+
+
+def attention_entropy(scores: np.ndarray) -> np.ndarray:
+    """(..., V) entropy in nats of each row of `word_attention`; its exponential is how many words share it."""
+    attention = word_attention(scores)
+    return -(attention * np.log(np.where(attention > 0, attention, 1.0))).sum(-1)
+
+
+def copying_rate(outputs: np.ndarray) -> float | np.ndarray:
+    """(...) share of query words whose largest output is the word itself, for outputs (..., V, V), rows = query."""
+    outputs = np.asarray(outputs)
+    return (outputs.argmax(-1) == np.arange(outputs.shape[-1])).mean(-1)
+
+
+class MapCounts(NamedTuple):
+    """What tells a permutation from a random map, and either from an involution."""
+
+    fixed: int  # words that are their own image
+    two_cycles: int  # pairs of words that are each other's image
+    distinct: int  # different images
+
+
+def map_counts(images: np.ndarray) -> MapCounts:
+    """Counts of a map from V words to words, such as `favourite_keys`, given by its images (V,), counted from 0.
+
+    Raises:
+        ValueError: an image that is not one of the V words.
+    """
+    images, words = np.asarray(images), np.arange(len(images))
+    if images.min(initial=0) < 0 or images.max(initial=0) >= len(words):
+        raise ValueError(
+            f"images run from {images.min()} to {images.max()}; they must be words from 0 to {len(words) - 1}"
+        )
+    back = images[images] == words
+    fixed = int((images == words).sum())
+    return MapCounts(fixed, (int(back.sum()) - fixed) // 2, len(set(images.tolist())))
+
+
 def attention_by_relation(
     attention: np.ndarray, masked: MaskedDocuments, word_topics: np.ndarray
 ) -> AttentionRelations:
