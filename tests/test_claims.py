@@ -54,3 +54,10 @@ def test_bounds_decide():
 def test_untied_embeddings_fail_the_claim():
     """The claim can tell: with an untied decoder the embeddings' Gram matrix is not the optimum."""
     assert not claims.embeddings([claims.train_embeddings("squared", decoder="free", steps=300, progress=False)]).holds
+
+
+def test_layers_that_have_only_learned_topics_fail_the_claims_about_the_code():
+    """At step 150 topics are there and the code is not: nothing is copied, swaps and shuffles have nothing to move."""
+    early = [claims.train_code(seed=0, steps=150, progress=False)]
+    assert not claims.third_stage(early, early).holds
+    assert not claims.swap_carriers(early).holds

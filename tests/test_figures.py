@@ -8,6 +8,7 @@ import pytest
 from topiclens.documents import Masking, TopicModel, mask_documents
 from topiclens.figures import (
     block_panels_figure,
+    carrier_figure,
     compare_figure,
     curves_figure,
     document_figure,
@@ -54,6 +55,7 @@ def every_figure():
     yield panels_figure({"A": CURVES, "B, b": CURVES, "C": CURVES}, title="P", x_title="step", y_title="gap")
     yield stages()
     yield loss_figure({"a": RNG.random(500)}, title="L", y_title="loss", references={"floor": 0.5})
+    yield carrier_figure(abs(STACK), STACK, [0, 1, 2, 5, 9], TOPICS.word_topics, title="K")
     yield document_figure(masked, attention, TOPICS.word_topics, title="D")
     yield block_panels_figure({"a": {"M": STACK[0], "A": STACK[1]}, "b": {"A": STACK[2]}}, title="P")
 
@@ -199,3 +201,21 @@ def test_block_panels_show_each_matrix_in_8_bits_on_its_own_scale():
     assert figure.data[1].xaxis == "x2"
     assert figure.data[2].xaxis == "x4"  # below the panel of the same name
     assert [head.text for head in figure.layout.annotations if head.text != " "] == ["<b>a</b>", "<b>b</b>"]
+
+
+def test_carriers_stand_at_the_largest_entries():
+    attention, outputs = abs(STACK), -STACK
+    figure = carrier_figure(attention, outputs, [0, 1, 2, 5, 9], TOPICS.word_topics, title="K")
+    for frame, a, o in zip(figure.frames, attention, outputs, strict=True):
+        circles, crosses = frame.data
+        assert np.array_equal(circles.x, a.argmax(1) + 1)
+        assert np.array_equal(crosses.x, o.argmax(1) + 1)
+        assert np.array_equal(circles.y, np.arange(1, 13))
+        back = (o.argmax(1) == np.arange(12)).sum()
+        assert f"largest output the query {back} (of 12 words)" in frame.layout.title.subtitle.text
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # query 1 at the top
+    menu = figure.layout.updatemenus[-1].buttons
+    assert [b.label for b in menu] == ["all topics", "topic 1", "topic 2", "topic 3"]
+    assert menu[2].args[0]["yaxis.range"] == [8.5, 4.5]
+    with pytest.raises(ValueError, match="5 attention matrices and 4 of outputs"):
+        carrier_figure(attention, outputs[:4], [0, 1, 2, 5, 9], TOPICS.word_topics, title="K")

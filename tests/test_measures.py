@@ -7,14 +7,20 @@ from topiclens.documents import MASK, PAD, Dirichlet, MaskedDocuments, Masking, 
 from topiclens.measures import (
     attention_by_relation,
     attention_by_words,
+    attention_entropy,
     attention_ratios,
     attention_scores,
     between_words,
     block_means,
     block_share,
     cluster_words,
+    composed_map,
+    copying_rate,
+    favourite_keys,
     gram,
     half_time,
+    map_counts,
+    word_attention,
 )
 from topiclens.model import TopicTransformer
 
@@ -209,3 +215,42 @@ def test_uniform_attention_by_words_is_1_also_if_it_is_causal():
     assert found[:4, :4] == pytest.approx(1)
     assert np.isnan(found[4]).all()  # a word that never occurs
     assert np.isnan(found[:, 4]).all()
+
+
+def test_composed_map_is_what_the_layer_answers_to_a_document_of_all_words():
+    model = TopicTransformer(
+        12, embedding="one-hot", decoder="identity", bias=False, see_selected=False, init_scale=1.0
+    )
+    words = np.concatenate([np.tile(np.arange(1, 13), (12, 1)), np.arange(1, 13)[:, None]], 1)
+    selected = np.arange(13) == 12  # the last position asks, about each word in turn, and is hidden
+    answers = model(MaskedDocuments(words, words, np.tile(selected, (12, 1)))).detach().numpy()
+    W = model.matrices()
+    scores, W_V = (between_words(m) for m in (attention_scores(W["W_K"], W["W_Q"]), W["W_V"]))
+    assert np.allclose(composed_map(scores, W_V), answers[:, 1:], atol=1e-5)
+    stack = composed_map(np.stack([scores, scores + 3000]), np.stack([W_V, W_V]))
+    assert np.allclose(stack[0], stack[1])
+    assert np.allclose(word_attention(scores).sum(1), 1)
+
+
+def test_entropy_counts_the_words_that_share_attention():
+    scores = np.full((3, 12), -1e4)
+    scores[0, :4] = 0.0
+    scores[1, 2] = 5.0
+    scores[2] = 7.0
+    assert np.allclose(np.exp(attention_entropy(scores)), [4, 1, 12])
+    assert favourite_keys(scores)[1] == 2
+
+
+def test_copying_rate_is_the_share_of_rows_that_peak_on_the_diagonal():
+    outputs = np.eye(4)
+    outputs[2, 3] = 2.0
+    assert copying_rate(outputs) == 0.75
+    assert copying_rate(np.stack([outputs, np.eye(4)])).tolist() == [0.75, 1.0]
+
+
+def test_map_counts():
+    assert map_counts([0, 2, 1, 4, 3, 5]) == (2, 2, 6)  # an involution
+    assert map_counts([1, 2, 3, 0]) == (0, 0, 4)
+    assert map_counts([1, 1, 1, 1]) == (1, 0, 1)
+    with pytest.raises(ValueError, match="from 1 to 4; they must be words from 0 to 3"):
+        map_counts([1, 2, 3, 4])

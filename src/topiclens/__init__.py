@@ -1,6 +1,6 @@
 """topiclens: how a one-layer transformer learns topic structure.
 
-Rooms, in the order in which they may import each other: documents, model, deeper, theory, training, grid, measures,
+Rooms, in the order in which they may import each other: documents, model, deeper, theory, training, grid, measures, interventions,
 figures, claims, exercises. Each module's docstring says what it is and what it does not know.
 """
 
