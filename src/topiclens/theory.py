@@ -195,7 +195,7 @@ def value_blocks(num_topics: int, words_per_topic: int, masking: Masking) -> Val
 def finite_value_blocks(topics: TopicModel, masking: Masking) -> ValueBlocks:
     """`value_optimum` for documents of any length, selected positions visible, in closed form (ours; chapter 5).
 
-    The optimum is κ on differences between words of a topic, ρ on differences between topics, and 1/V on the rest, as
+    The optimum is δ on differences between words of a topic, ρ on differences between topics, and 1/V on the rest, as
     its columns sum to 1.
 
     Raises:
@@ -216,10 +216,10 @@ def finite_value_blocks(topics: TopicModel, masking: Masking) -> ValueBlocks:
         varies = np.array([0, (N - 1) * a * between])
         D += weight * (varies + masking.keep_prob / V) / N
         C += weight * (m / V + varies * ((N - 2) * a + 2 * masking.keep_prob)) / N**2
-    kappa, rho = D / C
+    delta, rho = D / C
     different = (1 - rho) / V
-    same = different + (rho - kappa) / v
-    return ValueBlocks(*map(float, (same + kappa, same, different, 1 / V)))
+    same = different + (rho - delta) / v
+    return ValueBlocks(*map(float, (same + delta, same, different, 1 / V)))
 
 
 def _disjoint(topics):
