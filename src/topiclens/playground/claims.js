@@ -103,7 +103,7 @@ export const CLAIMS = {
     statement: "The same, trained on with larger steps. The blocks stay, but each word gathers its attention on one "
       + "other word of its topic, and W_V maps that carrier back to the word.",
     view: "favourites",
-    until: 1500,
+    until: 1000,
     verdict: copying,
   },
 };

@@ -1,22 +1,24 @@
 /* The form of settings: a table of controls, each with its label and a place for what is wrong with it. */
 import { checkSettings } from "./trainer.js";
 
+export const MOST_STEPS = 1e6;
+
 const LEARNED = { learned: "learned" };
 
 // name → how it is asked for. `when` says for which settings a control has a meaning.
 const GROUPS = {
   Documents: {
-    numTopics: { label: "Topics, T" },
-    wordsPerTopic: { label: "Words of each topic, v" },
+    numTopics: { label: "Topics, T", symbol: "T" },
+    wordsPerTopic: { label: "Words of each topic, v", symbol: "v" },
     mixture: { label: "Topics of a document", choices: { tau: "τ topics in equal parts", dirichlet: "Dirichlet(α)" } },
-    tau: { label: "Topics in a document, τ", when: ({ mixture }) => mixture === "tau" },
-    alpha: { label: "Concentration, α", when: ({ mixture }) => mixture === "dirichlet" },
-    length: { label: "Words in a document, N" },
+    tau: { label: "Topics in a document, τ", symbol: "τ", when: ({ mixture }) => mixture === "tau" },
+    alpha: { label: "Concentration, α", symbol: "α", when: ({ mixture }) => mixture === "dirichlet" },
+    length: { label: "Words in a document, N", symbol: "N" },
   },
   Masking: {
     maskProb: { label: "Selected positions, share" },
-    keepProb: { label: "… that keep their word" },
-    randomProb: { label: "… that show a random word" },
+    keepProb: { label: "Of these, keep their word" },
+    randomProb: { label: "Of these, show a random word" },
     seeSelected: { label: "Attention to selected positions", choices: { true: "visible", false: "hidden" } },
   },
   Layer: {
@@ -43,16 +45,27 @@ const GROUPS = {
 /** What is wrong with `settings`, as {field, message}, or null. `until` is the page's own setting. */
 export function faultOf(settings) {
   const { until, ...rest } = settings;
-  if (!Number.isInteger(until) || until < 1 || until > 1e6) {
-    return { field: "until", message: "Training must stop somewhere: a whole number from 1 to 1,000,000." };
+  if (!Number.isInteger(until) || until < 1 || until > MOST_STEPS) {
+    return { field: "until", message: `until = ${until} must be a whole number between 1 and ${MOST_STEPS}.` };
   }
   try {
     checkSettings(rest);
     return null;
   } catch (error) {
     if (error.field === undefined) throw error;
-    return { field: error.field, message: error.message };
+    return { field: error.field, message: inTheReadersWords(error.message) };
   }
+}
+
+/* Settings as the form calls them: "τ = 12 must be at most T = 10." */
+function inTheReadersWords(message) {
+  let words = message;
+  for (const group of Object.values(GROUPS)) {
+    for (const [name, { label, symbol }] of Object.entries(group)) {
+      words = words.replaceAll(new RegExp(`\\b${name}\\b`, "g"), symbol ?? `“${label}”`);
+    }
+  }
+  return words.replace(" = NaN must", " must");
 }
 
 /** The form. Calls `changed(settings)` with what the reader has entered, right or wrong. */

@@ -151,7 +151,11 @@ export class Picture {
       });
       context.stroke();
     }
-    if (text) this.drawText(context, columns, x, y, cellWidth, cellHeight);
+    if (text) {
+      for (let column = 1; column < columns; column++) context.clearRect(column * cellWidth - 0.5, 0, 1, height);
+      for (let row = 1; row < rows; row++) context.clearRect(0, row * cellHeight - 0.5, width, 1);
+      this.drawText(context, columns, x, y, cellWidth, cellHeight);
+    }
   }
 
   drawText(context, columns, x, y, cellWidth, cellHeight) {

@@ -5,7 +5,7 @@ import { defaultSettings, presets } from "./trainer.js";
 import { theoryLines } from "./theory.js";
 import { CLAIMS } from "./claims.js";
 import { Chart } from "./chart.js";
-import { Controls, faultOf } from "./controls.js";
+import { Controls, MOST_STEPS, faultOf } from "./controls.js";
 import { Recorder, Rows, Series } from "./history.js";
 import { Picture, colourLimit, scaleGradient } from "./picture.js";
 import { fromFragment, toFragment } from "./link.js";
@@ -46,6 +46,12 @@ function startWorker() {
   const worker = new Worker(address);
   setTimeout(() => URL.revokeObjectURL(address), 10000);
   return worker;
+}
+
+function mostFrequent(ids) {
+  const counts = new Map();
+  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return [...counts].sort(([, m], [, n]) => n - m)[0]?.[0];
 }
 
 function save(name, blob) {
@@ -106,7 +112,7 @@ export class Playground {
     this.alert = element("p", { className: "tl-alert", role: "alert", hidden: true });
     this.slider = element("input", { type: "range", min: 0, max: 0, value: 0, id: `${this.prefix}-slider` });
     this.slider.oninput = () => this.lookBack(this.slider.valueAsNumber);
-    this.heading = element("h3", { className: "tl-title" });
+    this.heading = element("p", { className: "tl-title" });
     this.canvas = element("canvas", {});
     this.readout = element("output", { className: "tl-readout" });
     this.readout.dataset.hint = "Point at a cell, or go there with the arrow keys.";
@@ -122,7 +128,7 @@ export class Playground {
       this.document = (this.document + 1) % DOCUMENTS;
       this.query = null;
       this.snapshotIndex = null;
-      this.worker.postMessage({ type: "look", document: this.document });
+      this.worker?.postMessage({ type: "look", document: this.document });
     });
     this.documentTools = element("p", { className: "tl-tools" },
       element("label", { htmlFor: this.querySelect.id }, "Query: "), this.querySelect, " ", this.documentButton);
@@ -186,19 +192,23 @@ export class Playground {
   }
 
   openLink() {
+    if (this.opened && !location.hash.includes("=")) return; // a heading of the page
     const { rest } = fromFragment(location.hash, {});
     const preset = Object.hasOwn(CLAIMS, rest.preset ?? "") ? rest.preset : DEFAULT_PRESET;
     const base = this.presetSettings(preset);
     const { settings } = fromFragment(location.hash, base);
     this.view = Object.hasOwn(VIEWS, rest.view ?? "") ? rest.view : null;
-    this.begin(preset, { ...base, ...settings });
-    const step = Number(rest.step ?? 0);
-    if (!this.fault && Number.isInteger(step) && step > 0) this.train(step);
+    const [document, query, step] = ["document", "query", "step"].map((name) => Number(rest[name] ?? 0));
+    if (faultOf({ ...base, ...settings })) this.begin(preset, base); // so that there is something to see
+    this.begin(preset, { ...base, ...settings }, document >= 0 && document < DOCUMENTS ? Math.floor(document) : 0);
+    if (rest.query) this.query = query;
+    if (!this.fault && Number.isInteger(step) && step > 0 && step <= MOST_STEPS) this.train(step);
   }
 
   link() {
     const extra = { preset: this.preset, view: this.view };
     if (this.shown?.step) extra.step = this.shown.step;
+    if (this.view === "document") Object.assign(extra, { document: this.document, query: this.query });
     const { href } = location;
     return `${href.replace(/#.*/, "")}#${toFragment(this.settings, this.presetSettings(this.preset), extra)}`;
   }
@@ -219,28 +229,31 @@ export class Playground {
 
   /* ---- training ---- */
 
-  /** A new run at step 0, or a sentence beside the setting that makes none. */
-  begin(preset, settings) {
+  /** A new run at step 0, or a sentence beside the setting that makes none; what there was then stays to look at. */
+  begin(preset, settings, document = 0) {
+    this.settings = settings;
+    this.fault = faultOf(settings);
+    this.controls.show(settings, this.fault);
+    this.runButton.disabled = this.stepButton.disabled = this.fault !== null;
+    this.alert.hidden = this.linkBox.hidden = true;
+    this.preset = preset ?? DEFAULT_PRESET;
+    this.view ??= CLAIMS[this.preset].view;
+    if (this.fault) {
+      this.worker?.postMessage({ type: "pause" });
+      this.details.open = true;
+      this.warn(`These settings make no run. ${this.fault.message}`);
+      return;
+    }
     this.worker?.terminate();
     this.worker = null;
     const { until, ...training } = settings;
     Object.assign(this, {
-      preset: preset ?? DEFAULT_PRESET, settings, training, until, running: false, fault: faultOf(settings),
-      latest: null, shown: null, snapshotIndex: null, query: null, document: 0, limits: {}, frames: 1,
-      losses: new Series(), rows: new Rows(), recorder: new Recorder(), theory: null,
+      training, until, document, running: false, latest: null, shown: null, snapshotIndex: null, query: null,
+      limits: {}, frames: 1, losses: new Series(), rows: new Rows(), recorder: new Recorder(),
     });
-    this.alert.hidden = this.linkBox.hidden = true;
-    this.view ??= CLAIMS[this.preset].view;
     for (const [name, made] of Object.entries(this.presetButtons)) made.setAttribute("aria-pressed", name === this.preset);
     this.claim.textContent = CLAIMS[this.preset].statement;
-    this.controls.show(settings, this.fault);
-    this.runButton.disabled = this.stepButton.disabled = this.fault !== null;
     this.showRunning();
-    if (this.fault) {
-      this.details.open = true;
-      this.say(this.fault.message);
-      return;
-    }
     this.theory = theoryLines(training);
     this.tellVerdict();
     try {
@@ -253,7 +266,7 @@ export class Playground {
     worker.onmessage = ({ data }) => worker === this.worker && this.hear(data);
     worker.onerror = (event) => this.warn(`Training failed: ${event.message}`);
     worker.postMessage({ type: "start", settings: training, document: this.document });
-    if (this.fragment && this.preset) this.writeAddress();
+    if (this.fragment) this.writeAddress();
   }
 
   writeAddress() {
@@ -304,12 +317,13 @@ export class Playground {
       this.draw();
       this.worker?.postMessage({ type: "seen" });
     });
-    if (!this.running) this.report(message, this.settings);
+    if (!this.running) this.report(message, this.training);
   }
 
   showRunning() {
     this.runButton.textContent = this.running ? "❚❚ Pause" : "▶ Run";
     this.root.dataset.running = this.running;
+    this.readout.setAttribute("aria-live", this.running ? "off" : "polite"); // it would never stop talking
   }
 
   /* ---- looking ---- */
@@ -408,8 +422,7 @@ export class Playground {
     const { shown, words, selected, weights, length: N } = this.shown.attention;
     const { wordsPerTopic } = this.training;
     const ids = [...new Set(shown)].sort((a, b) => a - b);
-    this.query ??= ids.find((id) => id > 0) ?? 0;
-    if (!ids.includes(this.query)) this.query = ids[0];
+    if (!ids.includes(this.query)) this.query = mostFrequent(shown.filter((id) => id > 0)) ?? ids[0];
     const choices = ids.join();
     if (this.querySelect.dataset.choices !== choices) {
       this.querySelect.dataset.choices = choices;
@@ -535,7 +548,7 @@ export class Playground {
 
   saveTable() {
     if (!this.shown) return;
-    const blocks = [`settings,"${JSON.stringify(this.settings).replaceAll('"', '""')}"\r\nstep,${this.shown.step}\r\n`];
+    const blocks = [`settings,"${JSON.stringify(this.training).replaceAll('"', '""')}"\r\nstep,${this.shown.step}\r\n`];
     for (const [name, { rows, cols, data }] of Object.entries(this.shown.matrices)) {
       const lines = Array.from({ length: rows }, (_, i) => Array.from(data.subarray(i * cols, (i + 1) * cols)).join(","));
       blocks.push(`${name},${rows},${cols}\r\n${lines.join("\r\n")}\r\n`);
