@@ -14,7 +14,7 @@ export function render({ model, el }) {
     model.set("_state", { step, settings, matrices: withViews(matrices), means: views.means });
     model.save_changes();
   };
-  const playground = new Playground(root, { settings: model.get("settings"), report });
+  const playground = new Playground(root, { start: model.get("_settings"), report });
   return () => playground.stop();
 }
 

@@ -64,11 +64,11 @@ function save(name, blob) {
  *
  * Options:
  *   fragment: whether settings are read from the page's address and written to it.
- *   settings: what differs from the preset's settings, for a start from Python.
+ *   start: a preset and what differs from its settings, for a start from Python.
  *   report: called with each snapshot at which training stands still, and its settings.
  */
 export class Playground {
-  constructor(root, { fragment = false, settings = {}, report = () => {} }) {
+  constructor(root, { fragment = false, start = {}, report = () => {} }) {
     Object.assign(this, { root, fragment, report, prefix: `tl${++instances}` });
     this.view = null;
     this.freeScale = false;
@@ -76,7 +76,10 @@ export class Playground {
     this.query = null;
     this.build();
     if (fragment) this.openLink();
-    else this.begin(null, { ...this.presetSettings(null), ...settings });
+    else {
+      const { preset, ...settings } = start;
+      this.begin(preset, { ...this.presetSettings(preset), ...settings });
+    }
     const theme = new MutationObserver(() => this.picture.draw());
     theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     const onLink = () => this.openLink();
