@@ -47,6 +47,7 @@ from topiclens.theory import (
     value_optimum,
 )
 from topiclens.training import History, checkpoint_steps, train
+from topiclens.widgets import Playground, explore_training
 
 TOPICS, MASKING = TopicModel(2, 2, mixture=TauOfT(1), length=5), Masking()
 WORDS = np.array([[1, 2, 3]])
@@ -210,6 +211,14 @@ CASES = {
         "columns = 0 .* at least 1",
     ),
     "embeddings, unknown loss": (lambda: train_embeddings("mse"), "loss = 'mse'"),
+    "playground, unknown preset": (lambda: Playground("claim9"), "preset = 'claim9' must be one of 'claim1'"),
+    "playground, unknown setting": (lambda: Playground(width=3), "width = 3 is no setting .* it has see_selected"),
+    "playground, learning rate": (lambda: Playground(lr=-1), "lr = -1 must be a positive"),
+    "playground, switch": (lambda: Playground(bias="yes"), "bias = 'yes' must be True or False"),
+    "playground, lengths": (lambda: Playground(topics=TopicModel(length=(5, 9))), "documents of one length"),
+    "playground, mixture": (lambda: Playground(topics=TopicModel(mixture=PartnerTopics(0.5))), "mixtures TauOfT and Dirichlet"),
+    "playground, next word": (lambda: Playground(masking=NextWord()), "must be a Masking"),
+    "explorer, steps": (lambda: explore_training(0), "steps = 0 .* at least 1"),
     "bool for a number": (lambda: checks.check_int("x", True, 0), "x = True .* whole number"),
     "text for a number": (lambda: checks.check_probability("x", "0.5"), "x = '0.5' must be a number"),
 }  # fmt: skip

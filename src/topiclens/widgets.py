@@ -63,6 +63,8 @@ class Playground(anywidget.AnyWidget):
         if topics is not None:
             chosen |= _topic_settings(topics)
         if masking is not None:
+            if type(masking) is not Masking:
+                raise ValueError(f"masking = {masking!r} must be a Masking")
             chosen |= {f"{name}Prob": getattr(masking, f"{name}_prob") for name in ("mask", "keep", "random")}
         for name, value in settings.items():
             if name not in _CHECKS:
@@ -96,8 +98,11 @@ def _camel(name):
 
 def _topic_settings(topics):
     shortest, longest = topics.lengths
-    if topics.words_per_topic is None or shortest != longest:
-        raise ValueError(f"{topics!r}: the playground has topics that share no words and documents of one length")
+    if topics.words_per_topic is None or shortest != longest or type(topics.mixture) not in (TauOfT, Dirichlet):
+        raise ValueError(
+            f"topics = {topics!r}: the playground has topics that share no words, mixtures TauOfT and Dirichlet, and "
+            "documents of one length"
+        )
     match topics.mixture:
         case TauOfT(tau):
             mixture = {"mixture": "tau", "tau": tau}

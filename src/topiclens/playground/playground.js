@@ -1,7 +1,7 @@
 /* The playground's page: presets, controls, live pictures of what a worker trains. The same code serves the site and,
  * as an anywidget, notebooks. `topiclens.playground` puts all modules into one script, named `topiclensPlayground`.
  */
-import { defaultSettings, presets } from "./trainer.js";
+import { defaultSettings, documentsKept, presets } from "./trainer.js";
 import { theoryLines } from "./theory.js";
 import { CLAIMS } from "./claims.js";
 import { Chart } from "./chart.js";
@@ -15,7 +15,6 @@ import { isMilestone } from "./worker.js";
 const DEFAULT_PRESET = "claim4";
 const ANNOUNCE = 4000; // milliseconds between two announcements of a running training
 const DOCUMENT_COLUMNS = 16; // words in a line
-const DOCUMENTS = 8; // that the trainer keeps for the view of attention
 const RELATIONS = { sameWord: "same word", sameTopic: "same topic", differentTopic: "different topic" };
 
 // `means` names the matrix whose block means are told and drawn beside the view.
@@ -128,7 +127,7 @@ export class Playground {
     this.querySelect = element("select", { id: `${this.prefix}-query` });
     this.querySelect.onchange = () => this.choose(Number(this.querySelect.value));
     this.documentButton = button("Another document", () => {
-      this.document = (this.document + 1) % DOCUMENTS;
+      this.document = (this.document + 1) % documentsKept;
       this.query = null;
       this.snapshotIndex = null;
       this.worker?.postMessage({ type: "look", document: this.document });
@@ -203,7 +202,7 @@ export class Playground {
     this.view = Object.hasOwn(VIEWS, rest.view ?? "") ? rest.view : null;
     const [document, query, step] = ["document", "query", "step"].map((name) => Number(rest[name] ?? 0));
     if (faultOf({ ...base, ...settings })) this.begin(preset, base); // so that there is something to see
-    this.begin(preset, { ...base, ...settings }, document >= 0 && document < DOCUMENTS ? Math.floor(document) : 0);
+    this.begin(preset, { ...base, ...settings }, document >= 0 && document < documentsKept ? Math.floor(document) : 0);
     if (rest.query) this.query = query;
     if (!this.fault && Number.isInteger(step) && step > 0 && step <= MOST_STEPS) this.train(step);
   }

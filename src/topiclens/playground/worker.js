@@ -33,13 +33,14 @@ export function serveTraining(scope) {
 
   function send() {
     const begin = performance.now();
+    const { composed, ...views } = trainer.views(); // the first is not shown
     const message = {
       type: "snapshot",
       step: trainer.stepCount,
       running,
       losses: Float32Array.from(losses),
       matrices: trainer.matrices(),
-      views: trainer.views(),
+      views,
       attention: trainer.attention(document),
       carriers: trainer.carriers(),
     };
