@@ -6,9 +6,14 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .PHONY: html book lab test outputs student teacher bench clean
 
-# Build the book; a warning or a failing notebook is an error.
+# Build the book, and the lecture's slides beside it; a warning or a failing notebook is an error.
+define build
+jupyter-book build . -W -n --keep-going
+python -m booksite.slides
+endef
+
 html: .venv/ready
-	jupyter-book build . -W -n --keep-going
+	$(build)
 
 # Build it and show it on this machine.
 book: html
@@ -25,7 +30,7 @@ test: .venv/ready
 	ruff format --check .
 	pytest -n auto --ignore tests/site
 	pytest -n auto --dist loadfile --nbval book
-	jupyter-book build . -W -n --keep-going
+	$(build)
 	pytest -n auto tests/site
 
 # Run the chapters and store in them what the tests compare. After editing a chapter.
