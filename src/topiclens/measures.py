@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_matrix
 
 from .checks import check_int
 from .documents import FIRST_WORD, MASK, PAD, MaskedDocuments
@@ -333,3 +334,74 @@ def _check_ids(name, ids, num_words, lowest):
         raise ValueError(
             f"{name}: ids run from {ids.min()} to {ids.max()}; they must lie between {lowest} and {num_words}"
         )
+
+
+def vector_means(vectors: np.ndarray, word_topics: np.ndarray) -> Relations:
+    """`block_means` of the inner products of V vectors, without the (V, V) matrix: V·d steps, not V²·d.
+
+    The sum over all pairs of a group is the squared length of its vectors' sum. For cosines, give unit vectors.
+
+    Args:
+        vectors: (V, d).
+        word_topics: (V,) the topic of each word; or (S, V) for S ways to label them.
+
+    Returns:
+        Means, or (S,) means.
+
+    Raises:
+        ValueError: shapes that do not fit.
+    """
+    vectors, labelings = np.asarray(vectors, float), np.atleast_2d(word_topics)
+    V = len(vectors)
+    if vectors.ndim != 2 or labelings.shape[1] != V:
+        raise ValueError(f"vectors have shape {vectors.shape}; for {labelings.shape[1]} words they must be (V, d)")
+    diagonal, all_pairs = (vectors**2).sum(), (vectors.sum(0) ** 2).sum()
+    means = []
+    for labels in labelings:
+        member = csr_matrix((np.ones(V), (_check_topics(labels), np.arange(V))))
+        sizes = np.asarray(member.sum(1)).ravel()
+        same = ((member @ vectors) ** 2).sum()
+        sums = np.array([diagonal, same - diagonal, all_pairs - same])
+        means.append(_means(sums, np.array([V, (sizes**2).sum() - V, V**2 - (sizes**2).sum()])))
+    means = np.array(means).T
+    return Relations(*(means if np.ndim(word_topics) == 2 else means[:, 0].tolist()))
+
+
+def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -> float | np.ndarray:
+    """How often a same-topic pair of words has a larger cosine than a different-topic pair: 1/2 if topics say nothing.
+
+    The area under the curve of true against false positives. Cosines are counted in bins, so that no list of pairs
+    is needed; within a bin, half of the pairs count.
+
+    Args:
+        vectors: (V, d).
+        word_topics: (V,) or (S, V), as in `vector_means`.
+
+    Returns:
+        A number, or (S,) numbers; NaN if there are no pairs of one of the two kinds.
+    """
+    vectors = np.asarray(vectors, np.float32)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def counts(some, others):
+        """(bins,) number of pairs by cosine."""
+        total = np.zeros(bins, int)
+        for start in range(0, len(some), 500):
+            cosines = some[start : start + 500] @ others.T
+            total += np.bincount(
+                np.clip((cosines.ravel() + 1) * (bins / 2), 0, bins - 1).astype(np.int32), minlength=bins
+            )
+        return total
+
+    everything, itself = counts(vectors, vectors), np.zeros(bins, int)
+    itself[-1] = len(vectors)
+    areas = []
+    for labels in np.atleast_2d(word_topics):
+        groups = (vectors[labels == t] for t in np.unique(_check_topics(labels)))
+        same = sum(counts(group, group) for group in groups)
+        different = everything - same
+        same = same - itself
+        below = np.cumsum(different) - different / 2
+        total = same.sum() * different.sum()
+        areas.append((same * below).sum() / total if total else np.nan)
+    return np.array(areas) if np.ndim(word_topics) == 2 else float(areas[0])
