@@ -133,6 +133,10 @@ class WordAttention:
     positions: np.ndarray
     attention: np.ndarray
 
+    def averaged(self) -> "WordAttention":
+        """The same with one layer of one head: the mean of all."""
+        return WordAttention(self.words, self.positions, self.attention.mean((0, 1), dtype=np.float32, keepdims=True))
+
 
 def word_attention(
     encoder: Encoder,
