@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from topiclens import checks
+from topiclens import checks, text
 from topiclens.claims import train_embeddings
 from topiclens.deeper import DeeperTransformer, word_effects
 from topiclens.documents import (
@@ -35,7 +36,9 @@ from topiclens.measures import (
     block_means,
     block_share,
     cluster_words,
+    cosine_auc,
     half_time,
+    vector_means,
 )
 from topiclens.model import TopicTransformer
 from topiclens.theory import (
@@ -54,6 +57,8 @@ WORDS = np.array([[1, 2, 3]])
 MASKED = MaskedDocuments(WORDS, WORDS, WORDS > 1)
 ORDER = TOPICS.word_topics
 EYE = np.eye(4)
+CORPUS = text.WordCounts(("red", "blue"), csr_matrix(np.eye(3, 2, dtype=int)))
+BY_HAND = text.Topics(CORPUS.words, np.array([[0.9, 0.1], [0.2, 0.3]]), np.ones(2), np.ones(2), np.ones(2), "by hand")
 
 
 def run(**settings):
@@ -219,6 +224,23 @@ CASES = {
     "playground, mixture": (lambda: Playground(topics=TopicModel(mixture=PartnerTopics(0.5))), "mixtures TauOfT and Dirichlet"),
     "playground, next word": (lambda: Playground(masking=NextWord()), "must be a Masking"),
     "explorer, steps": (lambda: explore_training(0), "steps = 0 .* at least 1"),
+    "corpus of one document": (lambda: text.count_words(["one"]), "corpus of 1 documents.*give 2 or more"),
+    "corpus with an empty document": (lambda: text.count_words(["one", " "]), "document 1 is empty.*take it out"),
+    "corpus without frequent words": (lambda: text.count_words(["one word", "two words"]), "at least 10 and at most 10% of 2.*lower min_documents"),
+    "share above 1": (lambda: text.count_words(["one", "two"], max_share=2), r"max_share = 2 .* \[0, 1\]"),
+    "folder without texts": (lambda: text.read_folder("/nonexistent"), "/nonexistent holds no .txt file"),
+    "one article from the hub": (lambda: text.hub_wikipedia(1), "num_documents = 1 .* at least 2"),
+    "more topics than words": (lambda: text.fit_topics(CORPUS, 3, progress=False), "num_topics = 3 is more than the 2 words: ask for fewer"),
+    "one topic": (lambda: text.fit_topics(CORPUS, 1), "num_topics = 1 .* at least 2"),
+    "no sweeps": (lambda: text.fit_topics(CORPUS, 2, iterations=0), "iterations = 0 .* at least 1"),
+    "unknown LDA": (lambda: text.fit_topics(CORPUS, 2, engine="gensim"), "engine = 'gensim' .* 'tomotopy'"),
+    "no document left": (lambda: text.fit_topics(CORPUS, 2, without=[1, 2]), "1 documents are left"),
+    "threshold above 1": (lambda: BY_HAND.labels(1.5), r"threshold = 1.5 .* \[0, 1\]"),
+    "threshold that leaves one topic": (lambda: BY_HAND.labels(0.8), r"threshold = 0.8 leaves words of 1 topics.*lower one \(the largest share of a word is 0.82\)"),
+    "λ above 1": (lambda: BY_HAND.relevance(1.5), r"weight = 1.5 .* \[0, 1\]"),
+    "more topics than are clear": (lambda: BY_HAND.clearest(2, 2), "only 0 topics have 2 clear words"),
+    "vectors that do not fit": (lambda: vector_means(EYE, ORDER[:2]), r"shape \(4, 4\); for 2 words"),
+    "cosines that do not fit": (lambda: cosine_auc(EYE, ORDER[:2]), r"shape \(4, 4\); for 2 words"),
     "bool for a number": (lambda: checks.check_int("x", True, 0), "x = True .* whole number"),
     "text for a number": (lambda: checks.check_probability("x", "0.5"), "x = '0.5' must be a number"),
 }  # fmt: skip

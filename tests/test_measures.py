@@ -1,3 +1,6 @@
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,10 +19,12 @@ from topiclens.measures import (
     cluster_words,
     composed_map,
     copying_rate,
+    cosine_auc,
     favourite_keys,
     gram,
     half_time,
     map_counts,
+    vector_means,
     word_attention,
 )
 from topiclens.model import TopicTransformer
@@ -254,3 +259,46 @@ def test_map_counts():
     assert map_counts([1, 1, 1, 1]) == (1, 0, 1)
     with pytest.raises(ValueError, match="from 1 to 4; they must be words from 0 to 3"):
         map_counts([1, 2, 3, 4])
+
+
+def labelled_vectors():
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat([0, 2, 3], [5, 20, 35]))  # no word of topic 1
+    return rng.normal(size=(60, 7)) + rng.normal(size=(4, 7))[labels], labels
+
+
+def test_vector_means_are_block_means_of_the_gram_matrix():
+    vectors, labels = labelled_vectors()
+    assert np.allclose(vector_means(vectors, labels), block_means(vectors @ vectors.T, labels))
+    several = np.stack([labels, labels[::-1]])
+    for k, row in enumerate(several):
+        assert np.allclose(np.array(vector_means(vectors, several))[:, k], vector_means(vectors, row))
+
+
+def test_auc_by_hand():
+    vectors, labels = labelled_vectors()
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines, pair = unit @ unit.T, np.triu_indices(60, 1)
+    same = (labels[:, None] == labels)[pair]
+    ours, others = cosines[pair][same], cosines[pair][~same]
+    wins = (ours[:, None] > others).mean() + (ours[:, None] == others).mean() / 2
+    assert cosine_auc(vectors, labels) == pytest.approx(wins, abs=1e-3)
+    assert cosine_auc(3 * vectors, np.stack([labels, labels])) == pytest.approx([wins, wins], abs=1e-3)
+    assert cosine_auc(np.eye(4)[[0, 0, 1, 1]], np.array([0, 0, 1, 1])) == 1
+    assert cosine_auc(np.eye(4), np.array([0, 0, 1, 1])) == 0.5
+    assert np.isnan(cosine_auc(vectors, np.zeros(60, int)))
+
+
+def test_all_pairs_of_5000_words_with_20_shuffles_are_fast_and_small():
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(5000, 384)).astype(np.float32), rng.integers(0, 100, 5000)
+    shuffled = np.stack([rng.permutation(labels) for _ in range(20)])
+    tracemalloc.start()
+    start = time.process_time()
+    vector_means(vectors, shuffled)
+    areas = cosine_auc(vectors, shuffled)
+    seconds, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert abs(areas - 0.5).max() < 0.01
+    assert peak < 1e9
+    assert seconds < 5

@@ -509,7 +509,7 @@ class RealText(NamedTuple):
     Attributes:
         topics: `text.Topics` of a corpus without the documents that attention is measured on.
         vectors, twin_vectors: (V, d) embeddings of the topics' words.
-        attentions, twin_attentions: what `encoder.word_attention` returns for the measured documents.
+        attentions, twin_attentions: what `encoder.read_attention` returns for the measured documents.
     """
 
     topics: object
@@ -538,8 +538,8 @@ def measure_real_text(*, full: bool = False, cache: bool = True, progress: bool 
     measured = np.random.default_rng(0).choice(len(leads), num_documents, replace=False)
     topics = text.fit_topics(corpus, num_topics, iterations=iterations, without=measured, **show)
     texts = [leads[i] for i in measured]
-    attentions = encoder.word_attention(model, texts, corpus.words, max_length=length, **show)
-    few = encoder.word_attention(twin, texts[: num_documents // 3], corpus.words, max_length=length, **show)
+    attentions = encoder.read_attention(model, texts, corpus.words, max_length=length, **show)
+    few = encoder.read_attention(twin, texts[: num_documents // 3], corpus.words, max_length=length, **show)
     return RealText(topics, model.embeddings(corpus.words), twin.embeddings(corpus.words), attentions, few)
 
 

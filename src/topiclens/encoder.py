@@ -138,7 +138,7 @@ class WordAttention:
         return WordAttention(self.words, self.positions, self.attention.mean((0, 1), dtype=np.float32, keepdims=True))
 
 
-def word_attention(
+def read_attention(
     encoder: Encoder,
     texts: Iterable[str],
     words: Iterable[str],

@@ -351,10 +351,8 @@ def vector_means(vectors: np.ndarray, word_topics: np.ndarray) -> Relations:
     Raises:
         ValueError: shapes that do not fit.
     """
-    vectors, labelings = np.asarray(vectors, float), np.atleast_2d(word_topics)
+    vectors, labelings = _check_vectors(np.asarray(vectors, float), word_topics)
     V = len(vectors)
-    if vectors.ndim != 2 or labelings.shape[1] != V:
-        raise ValueError(f"vectors have shape {vectors.shape}; for {labelings.shape[1]} words they must be (V, d)")
     diagonal, all_pairs = (vectors**2).sum(), (vectors.sum(0) ** 2).sum()
     means = []
     for labels in labelings:
@@ -379,8 +377,11 @@ def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -
 
     Returns:
         A number, or (S,) numbers; NaN if there are no pairs of one of the two kinds.
+
+    Raises:
+        ValueError: shapes that do not fit.
     """
-    vectors = np.asarray(vectors, np.float32)
+    vectors, labelings = _check_vectors(np.asarray(vectors, np.float32), word_topics)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def counts(some, others):
@@ -396,7 +397,7 @@ def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -
     everything, itself = counts(vectors, vectors), np.zeros(bins, int)
     itself[-1] = len(vectors)
     areas = []
-    for labels in np.atleast_2d(word_topics):
+    for labels in labelings:
         groups = (vectors[labels == t] for t in np.unique(_check_topics(labels)))
         same = sum(counts(group, group) for group in groups)
         different = everything - same
@@ -405,3 +406,10 @@ def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -
         total = same.sum() * different.sum()
         areas.append((same * below).sum() / total if total else np.nan)
     return np.array(areas) if np.ndim(word_topics) == 2 else float(areas[0])
+
+
+def _check_vectors(vectors, word_topics):
+    labelings = np.atleast_2d(word_topics)
+    if vectors.ndim != 2 or labelings.shape[1] != len(vectors):
+        raise ValueError(f"vectors have shape {vectors.shape}; for {labelings.shape[1]} words they must be (V, d)")
+    return vectors, labelings
