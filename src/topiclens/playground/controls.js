@@ -46,7 +46,8 @@ const GROUPS = {
 export function faultOf(settings) {
   const { until, ...rest } = settings;
   if (!Number.isInteger(until) || until < 1 || until > MOST_STEPS) {
-    return { field: "until", message: `until = ${until} must be a whole number between 1 and ${MOST_STEPS}.` };
+    const message = inTheReadersWords(`until = ${until} must be a whole number between 1 and ${MOST_STEPS}.`);
+    return { field: "until", message };
   }
   try {
     checkSettings(rest);

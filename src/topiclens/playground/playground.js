@@ -251,7 +251,7 @@ export class Playground {
     const { until, ...training } = settings;
     Object.assign(this, {
       training, until, document, running: false, latest: null, shown: null, snapshotIndex: null, query: null,
-      limits: {}, frames: 1, losses: new Series(), rows: new Rows(), recorder: new Recorder(),
+      limits: {}, frames: 1, drawnAt: -Infinity, losses: new Series(), rows: new Rows(), recorder: new Recorder(),
     });
     for (const [name, made] of Object.entries(this.presetButtons)) made.setAttribute("aria-pressed", name === this.preset);
     this.claim.textContent = CLAIMS[this.preset].statement;
@@ -287,8 +287,8 @@ export class Playground {
     if (!this.worker) return;
     this.running = true;
     this.snapshotIndex = null;
-    const interval = window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 1000 : 100;
-    this.worker.postMessage({ type: "run", until, interval });
+    this.interval = window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 1000 : 100;
+    this.worker.postMessage({ type: "run", until, interval: this.interval });
     this.showRunning();
   }
 
@@ -314,12 +314,17 @@ export class Playground {
     // The first snapshot is of step 0 and does not say that training, asked for since, has stopped.
     if (step > 0 || !this.running) this.running = message.running;
     if (stopped && !this.running) this.showRunning();
-    this.drawing ??= requestAnimationFrame(() => {
-      this.drawing = null;
-      this.draw();
-      this.worker?.postMessage({ type: "seen" });
-    });
+    // Milestones may come faster than pictures should follow each other.
+    if (this.running && performance.now() - this.drawnAt < this.interval) this.worker.postMessage({ type: "seen" });
+    else this.drawing ??= requestAnimationFrame(() => this.drawLatest());
     if (!this.running) this.report(message, this.training);
+  }
+
+  drawLatest() {
+    this.drawing = null;
+    this.drawnAt = performance.now();
+    this.draw();
+    this.worker?.postMessage({ type: "seen" });
   }
 
   showRunning() {
