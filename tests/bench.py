@@ -3,8 +3,11 @@
 Ratios say the same on a slow and on a fast machine; seconds do not, and no test reads them.
 """
 
+import resource
 import shutil
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
@@ -12,12 +15,15 @@ import numpy as np
 import torch
 from nbclient import NotebookClient
 from playwright.sync_api import sync_playwright
+from torch.func import stack_module_state, vmap
 
+from topiclens.claims import train_values
 from topiclens.documents import MASK, PAD, Dirichlet, Masking, TopicModel, count_words, mask_documents
 from topiclens.grid import settings_grid, train_grid
-from topiclens.measures import attention_by_relation
+from topiclens.measures import attention_by_relation, between_words, block_means
 from topiclens.model import TopicTransformer
 from topiclens.playground import source
+from topiclens.theory import finite_value_blocks, value_optimum
 from topiclens.training import loss_of
 
 TOPICS, MASKING = TopicModel(mixture=Dirichlet(0.1), length=(100, 150)), Masking()
@@ -99,8 +105,121 @@ def long_documents() -> str:
     return f"a step from N = 128 to 8,192, apart from counting words: {long / short:.1f}× (aim 1.5)"
 
 
+LARGE = TopicModel(100, 20)  # V = 2,000
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def large_step() -> tuple[float, float]:
+    """Seconds a step, everything learned, and peak memory."""
+    torch.set_num_threads(1)
+    return step_seconds(LARGE, True, calls=1), peak_megabytes()
+
+
+def large_values(steps: int = 600) -> tuple[float, float, float]:
+    """W_V alone: seconds a step, peak memory, and the matrix trained over theory, on differences between topics."""
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    W = train_values(topics=LARGE, steps=steps, lr=0.002, batch_size=64, checkpoints=[steps], progress=False).final(
+        "W_V"
+    )
+    spent, peak = (time.perf_counter() - start) / steps, peak_megabytes()
+    means, exact = block_means(between_words(W), LARGE.word_topics), finite_value_blocks(LARGE, Masking())
+    trained, theory = (m.same_word - m.same_topic + 20 * (m.same_topic - m.different_topic) for m in (means, exact))
+    return spent, peak, trained / theory
+
+
+def large_gradient(documents: int = 60_000) -> dict[str, list[float]]:
+    """Is the gradient of the sampled loss 0 at theory's W_V, and not at 1.05 times it? In standard errors.
+
+    Along a direction U in which W_V acts as s·U, the gradient is the mean of s|U x̄|² − (U x̄)[true word].
+    """
+    word, same, different, _ = finite_value_blocks(LARGE, Masking())
+    delta, rho, rng = word - same, word - same + 20 * (same - different), np.random.default_rng(0)
+    parts = {"within topics": [], "between topics": []}
+    for _ in range(documents // 1000):
+        batch = count_words(mask_documents(LARGE.sample(1000, rng).words, Masking(), 2000, rng), 2000, True)
+        seen = batch.counts[:, 1:] / batch.counts.sum(1, keepdims=True)
+        mean = seen.reshape(1000, 100, 20).mean(2).repeat(20, axis=1)
+        for name, U in (
+            ("within topics", delta * (seen - mean)),
+            ("between topics", rho * (mean - mean.mean(1)[:, None])),
+        ):
+            document, square = batch.document[batch.row], (U**2).sum(1)
+            number = np.bincount(document, minlength=1000)
+            at_truth = np.bincount(document, U[document, batch.target - 1], minlength=1000)
+            parts[name].append([number * square - at_truth, 1.05 * number * square - at_truth])
+    totals = {name: np.concatenate(values, axis=1) for name, values in parts.items()}
+    return {name: (t.mean(1) / t.std(1) * np.sqrt(t.shape[1])).tolist() for name, t in totals.items()}
+
+
 def large_vocabulary() -> str:
-    return f"a step with V = 2,000 words (T = 100, v = 20): {step_seconds(TopicModel(100, 20), True, calls=1):.2f} s"
+    step, memory = in_new_process(large_step)
+    alone, less, ratio = in_new_process(large_values)
+    start = time.perf_counter()
+    value_optimum(LARGE, Masking())
+    solved = time.perf_counter() - start
+    gradients = "; ".join(f"{k} {at:+.1f} and {off:+.1f}" for k, (at, off) in large_gradient().items())
+    return (
+        f"V = 2,000 words (T = 100, v = 20): a step {step:.2f} s, peak memory {memory:.0f} MB, everything learned; "
+        f"W_V alone {alone:.3f} s, {less:.0f} MB\n"
+        f"    W_V trained for 600 steps, over theory, between topics: {ratio:.3f}; value_optimum {solved:.1f} s\n"
+        f"    gradient in standard errors, at theory's W_V and at 1.05 times it: {gradients}"
+    )
+
+
+def in_new_process(measure):
+    """Where peak memory is the measure's own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measure).result()
+
+
+def stacked_rate(K: int, steps: int) -> float:
+    """Runs × steps a second of K models in one batched computation, on documents that they share (as they must)."""
+    models = [TopicTransformer(100, embedding="one-hot", decoder="identity", seed=seed) for seed in range(K)]
+    parameters, _ = stack_module_state(models)
+    descent = torch.optim.Adam(parameters.values(), lr=0.003, fused=True)
+    rng, topics = np.random.default_rng(0), TopicModel()
+
+    def logits(parameters, query, log_counts):
+        scores = parameters["W_Q"].T @ parameters["W_K"] / 101**0.5
+        return (scores[query] + log_counts).softmax(1) @ parameters["W_V"].T + parameters["b"]
+
+    start = time.perf_counter()
+    for _ in range(steps):
+        batch = count_words(mask_documents(topics.sample(64, rng).words, Masking(), 100, rng), 100, True)
+        log_counts = torch.as_tensor(batch.counts).log()[torch.as_tensor(batch.document)]
+        outputs = vmap(logits, in_dims=(0, None, None))(parameters, torch.as_tensor(batch.query), log_counts)
+        losses = vmap(lambda output, batch=batch: loss_of(output, batch.row, batch.target, "cross-entropy"))(outputs)
+        descent.zero_grad()
+        losses.sum().backward()
+        descent.step()
+    return K * steps / (time.perf_counter() - start)
+
+
+def process_rate(K: int, steps: int) -> float:
+    settings = settings_grid(
+        embedding=["one-hot"], decoder=["identity"], seed=range(K), steps=[steps], checkpoints=[[steps]]
+    )
+    start = time.perf_counter()
+    train_grid(settings, progress=False)
+    return K * steps / (time.perf_counter() - start)
+
+
+def stacked() -> str:
+    process_rate(2, 2)  # starts the processes
+    parts = []
+    for K in (8, 16, 48):
+        processes = process_rate(K, 200)
+        ratios = []
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            ratios.append(stacked_rate(K, 400 // K) / processes)
+        parts.append(f"K = {K}: {ratios[0]:.2f}× and {ratios[1]:.2f}×")
+    torch.set_num_threads(1)
+    return f"K runs stacked into one computation, 1 and 2 threads, over processes on all cores: {'; '.join(parts)}"
 
 
 def grid() -> str:
@@ -171,7 +290,7 @@ def chapters() -> list[str]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for measure in (sampling, training_step, long_documents, large_vocabulary, attention, in_page, grid):
+    for measure in (sampling, training_step, long_documents, large_vocabulary, attention, in_page, stacked, grid):
         print(measure(), flush=True)
     for line in chapters():
         print(line, flush=True)
