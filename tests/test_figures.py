@@ -141,7 +141,7 @@ def test_panels_share_names_and_style():
 def test_stages_move_together():
     figure = stages()
     assert np.allclose(figure.data[1].z, (20 * STACK[3]).astype(np.float32))
-    assert (figure.data[0].zmax, figure.data[1].zmax) == (2, 30)
+    assert (figure.layout.coloraxis.cmax, figure.layout.coloraxis2.cmax) == (2, 30)
     for k, frame in enumerate(figure.frames):
         assert list(frame.traces) == [0, 1, 4]
         assert np.allclose(frame.data[0].z, STACK[k].astype(np.float32))

@@ -413,8 +413,10 @@ def panels_figure(
     figure.update_xaxes(title={"text": x_title, "standoff": 4}, row=rows)
     alt = f"{title}: {y_title} against {x_title} in {len(panels)} panels, {'; '.join(panels)}. "
     alt += f"In each: {', '.join(next(iter(panels.values())))}."
-    _finish(figure, title, None, alt, 100 + 195 * rows)
-    figure.update_layout(margin={"t": 110}, legend={"orientation": "h", "x": 0, "y": -0.2 / rows, "yanchor": "top"})
+    _finish(figure, title, None, alt, 140 + 195 * rows)
+    figure.update_layout(
+        margin={"t": 110, "b": 90}, legend={"orientation": "h", "x": 0, "y": -0.2 / rows, "yanchor": "top"}
+    )
     return figure
 
 
@@ -451,8 +453,11 @@ def stages_figure(
         subplot_titles=list(matrices),
     )  # fmt: skip
     for n, (stack, limit, (rows, columns)) in enumerate(zip(stacks, limits, roles, strict=True), start=1):
+        colours = "coloraxis" + "2" * (n - 1)  # of the layout, as a phone moves the bar
         bar = {"thickness": 10, "len": 0.5, "y": 0.77, "x": (0.42, 1.0)[n - 1], "xpad": 2}
-        trace = _heatmap(stack[-1], _word_names(word_topics), limit, True, rows, columns).update(colorbar=bar)
+        figure.update_layout({colours: {"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": bar}})
+        trace = _heatmap(stack[-1], _word_names(word_topics), limit, True, rows, columns)
+        trace.update(coloraxis=colours, colorscale=None, zmin=None, zmax=None, colorbar=None)
         figure.add_trace(trace, 1, n)
         _topic_axes(figure, word_topics, rows, columns, row=1, col=n)
         figure.update_xaxes(domain=((0, 0.42), (0.58, 1))[n - 1], title_standoff=4, row=1, col=n)
@@ -462,7 +467,7 @@ def stages_figure(
     ends = [min(np.min(y) for _, y in curves.values()), max(np.max(y) for _, y in curves.values())]
     line = {"color": "#888888", "width": 2}
     figure.add_scatter(x=[float(labels[-1])] * 2, y=ends, mode="lines", line=line, name="shown above", row=2, col=1)
-    figure.update_xaxes(title_text="step", row=2, col=1)
+    figure.update_xaxes(title={"text": "step", "standoff": 4}, row=2, col=1)
     texts = [
         " · ".join(
             f"{name}: same − different {block_means(stack[k], word_topics).gap:.3g}".replace("-", "−")
@@ -484,6 +489,8 @@ def stages_figure(
     for n, (axis, top) in enumerate((("", 1), ("2", 0.67))):
         narrow |= {f"xaxis{axis}.domain": [0, 0.9], f"yaxis{axis}.domain": [top - 0.24, top]}
         narrow |= {f"annotations[{n}].x": 0.45, f"annotations[{n}].y": top}
+        narrow |= {f"coloraxis{axis}.colorbar.x": 0.91, f"coloraxis{axis}.colorbar.y": top - 0.12}
+        narrow |= {f"coloraxis{axis}.colorbar.len": 0.24}
     alt = (
         f"{title}: {' and '.join(matrices)}, {len(word_topics)} × {len(word_topics)} words in topic order, above "
         f"curves of {', '.join(curves)}, with a slider. At {labels[0]} {texts[0]}; at {labels[-1]} {texts[-1]}."
