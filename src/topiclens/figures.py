@@ -387,6 +387,8 @@ def slider_curves_figure(
     x, y = (np.concatenate([np.asarray(curve[axis], float) for curve in drawn]) for axis in "xy")
     figure.update_xaxes(range=_span(np.log10(x) if log_x else x)).update_yaxes(range=_span(y))
     figure.layout.meta["alt"] += f" A slider goes over {slider} {labels[0]} to {labels[-1]}; it is at {opening}."
+    rows = 20 * len(figure.data)  # a phone has the legend's entries below each other, under the title
+    figure.layout.meta["narrow"] = {"height": 340 + SLIDER + rows, "margin.t": 60 + rows}
     _add_slider(figure, labels, f"{slider} ", labels.index(opening))
     figure.update_layout(height=380 + SLIDER, legend={"y": 1.0, "yanchor": "bottom"}, margin={"t": 110})
     return figure
