@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from topiclens import checks, text
+from topiclens import checks, interventions, text
 from topiclens.claims import train_embeddings
 from topiclens.deeper import DeeperTransformer, word_effects
 from topiclens.documents import (
@@ -21,6 +21,7 @@ from topiclens.documents import (
 )
 from topiclens.figures import (
     block_panels_figure,
+    carrier_figure,
     compare_figure,
     curves_figure,
     document_figure,
@@ -38,6 +39,7 @@ from topiclens.measures import (
     cluster_words,
     cosine_auc,
     half_time,
+    map_counts,
     vector_means,
 )
 from topiclens.model import TopicTransformer
@@ -142,6 +144,21 @@ CASES = {
     "clusters of no matrix": (lambda: cluster_words(np.ones(3), 2), r"shape \(3,\).*\(V, V\)"),
     "no clusters": (lambda: cluster_words(EYE, 0), "num_clusters = 0 .* at least 1"),
     "clusters of constant rows": (lambda: cluster_words(np.ones((3, 3)), 2), "row 0 does not vary"),
+    "map to no word": (lambda: map_counts([0, 4, 1]), "images run from 0 to 4; they must be words from 0 to 2"),
+    "column of no id": (lambda: interventions.swap_columns(EYE, 1, 4), "second = 4 must be an id from 0 to 3"),
+    "a word that cannot move": (
+        lambda: interventions.permutation_within_topics(np.array([0, 1, 1]), 0, move_all=True),
+        "topic 0 has one word",
+    ),
+    "directions elsewhere": (lambda: interventions.ablate(EYE, EYE[:3]), "dimension 3, embeddings 4"),
+    "patch of other documents": (
+        lambda: interventions.patched_outputs(np.ones((1, 2, 2)), EYE, MASKED, MASKED.selected),
+        r"attention has shape \(1, 2, 2\)",
+    ),
+    "carriers that do not fit": (
+        lambda: carrier_figure(np.ones((2, 4, 4)), np.ones((1, 4, 4)), [0, 1], ORDER, title="K"),
+        "2 attention matrices and 1 of outputs",
+    ),
     "half time of other steps": (lambda: half_time([0, 1], [0.0]), r"shape \(2,\) and values \(1,\)"),
     "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
     "negative l2": (lambda: value_optimum(TOPICS, MASKING, l2=-1.0), "l2 = -1.0 .* at least 0"),

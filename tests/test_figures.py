@@ -212,7 +212,7 @@ def test_carriers_stand_at_the_largest_entries():
         assert np.array_equal(crosses.x, o.argmax(1) + 1)
         assert np.array_equal(circles.y, np.arange(1, 13))
         back = (o.argmax(1) == np.arange(12)).sum()
-        assert f"largest output the query {back} (of 12 words)" in frame.layout.title.subtitle.text
+        assert f"largest output: own word {back} (of 12)" in frame.layout.title.subtitle.text
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # query 1 at the top
     menu = figure.layout.updatemenus[-1].buttons
     assert [b.label for b in menu] == ["all topics", "topic 1", "topic 2", "topic 3"]

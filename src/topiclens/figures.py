@@ -259,13 +259,13 @@ def carrier_figure(
         traces.append(
             [
                 go.Scatter(x=key + FIRST_WORD, name="favourite key", marker=circle, **common),
-                go.Scatter(x=out + FIRST_WORD, name="where it is sent: largest output", marker=cross, **common),
+                go.Scatter(x=out + FIRST_WORD, name="largest output", marker=cross, **common),
             ]
         )
         own_topic = (word_topics[key] == word_topics).sum()
         texts.append(
-            f"favourite key in the query's topic {own_topic}, the query itself {(key == words).sum()},<br>"
-            f"largest output the query {(out == words).sum()} (of {V} words)"
+            f"favourite key: own topic {own_topic}, own word {(key == words).sum()}<br>"
+            f"largest output: own word {(out == words).sum()} (of {V})"
         )
     figure = go.Figure(traces[-1])
     figure.frames = [
@@ -298,7 +298,7 @@ def carrier_figure(
         }
         for name, (span, at, shown) in views.items()
     ]
-    first, last = (text.replace("<br>", " ") for text in (texts[0], texts[-1]))
+    first, last = (text.replace("<br>", "; ") for text in (texts[0], texts[-1]))
     alt = (
         f"{title}, with a slider from {labels[0]} to {labels[-1]}: a circle for the favourite key of each of {V} query "
         f"words, and a cross for the largest output. At {labels[0]}, {first}; at {labels[-1]}, {last}."
