@@ -112,6 +112,18 @@ def _mend_roles(app, pagename, templatename, context, doctree):
         context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
+def _add_play_link(app, pagename, templatename, context, doctree):
+    """Below a chapter's title, a link to the playground with its setting, from `booksite_play` in _config.yml.
+
+    It stands in the page and not in the notebook, where it would lead nowhere.
+    """
+    fragment = app.config.booksite_play.get(pagename)
+    if fragment:
+        address = html.escape(f"{context['pathto']('book/playground')}#{fragment}")
+        link = f'<p class="book-play"><a href="{address}">▶ Play with this chapter\'s setting</a></p>'
+        context["body"] = context["body"].replace("</h1>", f"</h1>{link}", 1)
+
+
 def _add_map(app, pagename, templatename, context, doctree):
     """Above each chapter, where it stands in the argument: the numbered parts of _toc.yml and their chapters."""
     parts = [part for part in app.env.external_site_map.root.subtrees if part.numbered]
@@ -164,12 +176,14 @@ def _finish(app, exception):
 
 def setup(app):
     app.add_config_value("booksite_machinery", "", "env")
+    app.add_config_value("booksite_play", {}, "html", dict)
     app.connect("config-inited", _note_sources)
     app.connect("config-inited", _point_to_local_files)
     app.connect("builder-inited", _stage_libraries)
     app.connect("builder-inited", _stage_playground)
     app.connect("doctree-read", _give_proofs_titles)
     app.connect("html-page-context", _mend_roles)
+    app.connect("html-page-context", _add_play_link)
     app.connect("html-page-context", _add_map)
     app.connect("html-page-context", _load_playground)
     app.connect("build-finished", _finish)

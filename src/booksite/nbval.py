@@ -7,6 +7,7 @@ looked at in a browser instead (tests/site).
 from nbval.plugin import IPyNbCell
 
 NOT_COMPARED = (
+    "application/vnd.jupyter.widget-view+json",
     "application/vnd.plotly.v1+json",
     "image/svg+xml",
     "stderr",  # progress bars

@@ -237,14 +237,14 @@ def explore_values() -> Explorer:
         "random_prob": ipywidgets.FloatSlider(0.1, min=0, max=1, step=0.05, description="random p_r", **WIDE),
         "see_selected": ipywidgets.Checkbox(True, description="selected positions visible", **WIDE),
     }
-    lengths = [16, 32, 64, 128, 256, 512, 1024]
-    models = [TopicModel(length=length) for length in lengths]
+    taus = list(range(10, 0, -1))  # opens on the plainest
+    models = [TopicModel(mixture=TauOfT(tau)) for tau in taus]
     still = figures.slider_figure(
         np.array([between_words(value_optimum(model, Masking())) for model in models]),
-        lengths,
+        taus,
         models[0].word_topics,
         title="Optimal value matrix",
-        slider="words a document",
+        slider="τ =",
         limit=0.2,
         rows="output",
         columns="key",

@@ -1,6 +1,7 @@
 """The playground as a reader uses it: press, watch, go back, take away, and err."""
 
 import csv
+import html
 import json
 import re
 
@@ -344,4 +345,25 @@ def test_other_pages_do_not_load_it(visit):
     assert page.locator("script[src*='playground']").count() == 0
     page.get_by_role("link", name="playground", exact=True).first.click()
     page.locator(".tl-playground").wait_for()
+    assert not visit.problems
+
+
+def test_chapters_lead_to_their_settings(visit, site):
+    """Each link from a chapter opens the playground with settings that make a run."""
+    visit = visit()
+    fragments = {}
+    for path in sorted((site / "book").glob("*.html")):
+        found = re.search(r'class="book-play"><a href="playground.html(#[^"]+)"', path.read_text(encoding="utf-8"))
+        if found:
+            fragments[path.stem] = html.unescape(found[1])
+    assert len(fragments) >= 8
+    for fragment in set(fragments.values()):
+        visit.page.goto("about:blank")
+        page = visit.page
+        page.goto(f"{visit.origin}/{PAGE}.html{fragment}")
+        page.locator(".tl-playground[data-step='0']").wait_for()
+        assert page.get_by_role("alert").count() == 0
+        for name, value in (part.split("=") for part in fragment[1:].split("&")):
+            if name not in ("preset", "view"):
+                assert page.locator(f"[id$='-{name}']").input_value() == value
     assert not visit.problems
