@@ -254,7 +254,9 @@ export class Playground {
       limits: {}, frames: 1, drawnAt: -Infinity, losses: new Series(), rows: new Rows(), recorder: new Recorder(),
     });
     for (const [name, made] of Object.entries(this.presetButtons)) made.setAttribute("aria-pressed", name === this.preset);
-    this.claim.textContent = CLAIMS[this.preset].statement;
+    const { statement } = CLAIMS[this.preset];
+    const changed = toFragment(settings, this.presetSettings(this.preset), {}) !== "";
+    this.claim.textContent = changed ? `${statement} (You have changed its settings.)` : statement;
     this.showRunning();
     this.theory = theoryLines(training);
     this.tellVerdict();
