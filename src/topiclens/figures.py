@@ -188,9 +188,9 @@ def block_panels_figure(settings: dict[str, dict[str, np.ndarray]], *, title: st
     names = list(dict.fromkeys(name for panels in settings.values() for name in panels))
     rows, columns = len(settings), len(names)
     heads = [f"<b>{setting}</b>" if k == 0 else " " for setting in settings for k in range(columns)]
-    height = 60 + 125 * rows
+    height = 100 + 125 * rows
     figure = make_subplots(
-        rows, columns, subplot_titles=heads, horizontal_spacing=0.02, vertical_spacing=24 / (height - 90)
+        rows, columns, subplot_titles=heads, horizontal_spacing=0.02, vertical_spacing=24 / (125 * rows)
     )
     for row, (setting, panels) in enumerate(settings.items(), start=1):
         for name, matrix in panels.items():
@@ -216,8 +216,8 @@ def block_panels_figure(settings: dict[str, dict[str, np.ndarray]], *, title: st
     )
     _finish(figure, title, " · ".join(names), alt, height)
     figure.update_layout(
-        width=130 * columns + 30,
-        margin={"l": 10, "r": 10, "t": 80, "b": 10},
+        width=105 * columns + 20,
+        margin={"l": 10, "r": 10, "t": 100, "b": 10},
         coloraxis={"colorscale": SIGNED, "cmin": 0, "cmax": 255, "showscale": False},
     )
     return figure
