@@ -90,6 +90,7 @@ def test_attention_is_the_models_own_between_whole_words():
         whole = torch.stack(TINY.model(**tokens, output_attentions=True).attentions)[:, 0].numpy()
     N = whole.shape[-1]
     assert [WORDS[w] for w in two.words] == ["dog", "like", "cat", "saw"]
+    assert [TEXTS[1][start:end] for start, end in two.spans] == ["dog", "like", "cat", "saw"]
     assert two.attention.shape == (2, 4, 4, 4)
     assert two.attention.dtype == np.float16
     expected = N * whole[:, :, two.positions][:, :, :, two.positions]
@@ -129,7 +130,9 @@ def some_attentions():
     documents = []
     for n in (6, 9):
         positions = np.sort(rng.permutation(30)[:n])
-        documents.append(WordAttention(rng.integers(0, 6, n), positions, rng.random((2, 3, n, n)).astype(np.float16)))
+        documents.append(
+            WordAttention(rng.integers(0, 6, n), positions, None, rng.random((2, 3, n, n)).astype(np.float16))
+        )
     return documents
 
 
@@ -171,7 +174,7 @@ def test_attention_that_only_knows_distance_has_a_matched_ratio_of_one():
         words = np.repeat(rng.permutation(6)[:3], 2) * 2 + np.tile([0, 1], 3)  # the two words of a topic side by side
         near = np.exp(-abs(np.subtract.outer(np.arange(6), np.arange(6))) / 2)
         near = near[None, None] * rng.uniform(0.9, 1.1, (1, 1, 6, 6))
-        documents.append(WordAttention(words, np.arange(6), near.astype(np.float16)))
+        documents.append(WordAttention(words, np.arange(6), None, near.astype(np.float16)))
     result = sum_by_relation(documents, np.repeat(np.arange(6), 2))
     assert result.ratio() > 1.5
     assert result.matched_ratio() == pytest.approx(1, abs=0.02)

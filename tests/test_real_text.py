@@ -24,7 +24,7 @@ def test_the_claim_fails_where_it_must(study):
     assert not claims.real_text(study._replace(vectors=study.twin_vectors)).holds
     assert not claims.real_text(study._replace(attentions=study.twin_attentions)).holds
     near = [
-        WordAttention(a.words, a.positions, np.exp(-abs(a.positions[:, None] - a.positions) / 3)[None, None])
+        WordAttention(a.words, a.positions, a.spans, np.exp(-abs(a.positions[:, None] - a.positions) / 3)[None, None])
         for a in study.attentions
     ]
     blind = claims.real_text(study._replace(attentions=near))

@@ -4,6 +4,7 @@ Knows nothing of where topics come from: words have labels, −1 for those that 
 Letters in shapes: D documents, N tokens of a document, n whole words of it, V words, L layers, H heads.
 """
 
+import dataclasses
 import hashlib
 import importlib.util
 from collections.abc import Iterable
@@ -126,16 +127,19 @@ class WordAttention:
     Attributes:
         words: (n,) numbers of the words, in reading order.
         positions: (n,) where they stand, in tokens.
+        spans: (n, 2) where they stand, in characters of the text: beginning and end.
         attention: (L, H, n, n) float16, rows = query, columns = key; 1 is what every token gets if all get the same.
     """
 
     words: np.ndarray
     positions: np.ndarray
+    spans: np.ndarray
     attention: np.ndarray
 
     def averaged(self) -> "WordAttention":
         """The same with one layer of one head: the mean of all."""
-        return WordAttention(self.words, self.positions, self.attention.mean((0, 1), dtype=np.float32, keepdims=True))
+        mean = self.attention.mean((0, 1), dtype=np.float32, keepdims=True)
+        return dataclasses.replace(self, attention=mean)
 
 
 def read_attention(
@@ -176,10 +180,11 @@ def read_attention(
     )
     L, H = kept["heads"]
     ends = np.cumsum(kept["sizes"])
-    places = np.split(np.stack([kept["words"], kept["positions"]]), ends[:-1], axis=1)
+    places = np.split(np.stack([kept["words"], kept["positions"], *kept["spans"].T]), ends[:-1], axis=1)
     blocks = np.split(kept["attention"], np.cumsum(L * H * kept["sizes"] ** 2)[:-1])
     return [
-        WordAttention(w, p, block.reshape(L, H, len(w), len(w))) for (w, p), block in zip(places, blocks, strict=True)
+        WordAttention(w, p, np.stack(span, axis=1), block.reshape(L, H, len(w), len(w)))
+        for (w, p, *span), block in zip(places, blocks, strict=True)
     ]
 
 
@@ -235,6 +240,7 @@ def _attend(encoder, texts, words, max_length, batch_size, progress):
         "heads": np.array(results[0].shape[:2]),
         "sizes": np.array([len(positions) for positions, _ in found]),
         "positions": np.concatenate([positions for positions, _ in found]),
+        "spans": np.concatenate([np.array(o)[at] for o, (at, _) in zip(tokens["offset_mapping"], found, strict=True)]),
         "words": np.concatenate([words for _, words in found]),
     }
 

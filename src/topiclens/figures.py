@@ -33,6 +33,7 @@ def matrix_figure(
     signed: bool = True,
     rows: str = "word",
     columns: str = "word",
+    names: list[str] | None = None,
 ) -> go.Figure:
     """A (V, V) matrix between words, in topic order, with the means of its blocks.
 
@@ -41,13 +42,15 @@ def matrix_figure(
         limit: the colours span −limit … limit (0 … limit if not signed); chosen from the data if not given.
         signed: diverging colours around 0, or sequential ones from 0.
         rows, columns: the role that a row's or a column's word plays, "query" and "key", say.
+        names: V different texts to show of the words instead of their ids.
 
     Raises:
         ValueError: a matrix that is not (V, V), or a limit that is not above 0.
     """
     matrix, limit = _check_stack(np.asarray(matrix)[None], word_topics, limit)
-    figure = go.Figure(_heatmap(matrix[0], _word_names(word_topics), limit, signed, rows, columns))
-    _topic_axes(figure, word_topics, rows, columns)
+    names = names or _word_names(word_topics)
+    figure = go.Figure(_heatmap(matrix[0], names, limit, signed, rows, columns))
+    _topic_axes(figure, word_topics, rows, columns, names)
     means = _means_text(matrix[0], word_topics, limit)
     alt = f"{title}: {len(word_topics)} × {len(word_topics)} words in topic order. Means: {means}."
     _finish(figure, title, _two_lines(means), alt, SQUARE, narrow={"height": SQUARE_ON_PHONE})
@@ -701,9 +704,9 @@ def _heatmap(matrix, names, limit, signed, rows, columns, columns_named=None):
     )
 
 
-def _topic_axes(figure, word_topics, rows, columns, **cell):
+def _topic_axes(figure, word_topics, rows, columns, names=None, **cell):
     """Square cells, row 0 at the top, topic numbers on the margins, lines between topics."""
-    word_topics, names = np.asarray(word_topics), _word_names(word_topics)
+    word_topics, names = np.asarray(word_topics), names or _word_names(word_topics)
     starts = np.flatnonzero(np.diff(word_topics, prepend=-1))
     ends = np.append(starts[1:], len(word_topics))
     shown = range(0, len(starts), -(-len(starts) // 12))  # more than twelve numbers would overlap on a phone

@@ -365,18 +365,16 @@ def vector_means(vectors: np.ndarray, word_topics: np.ndarray) -> Relations:
     return Relations(*(means if np.ndim(word_topics) == 2 else means[:, 0].tolist()))
 
 
-def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -> float | np.ndarray:
-    """How often a same-topic pair of words has a larger cosine than a different-topic pair: 1/2 if topics say nothing.
-
-    The area under the curve of true against false positives. Cosines are counted in bins, so that no list of pairs
-    is needed; within a bin, half of the pairs count.
+def cosine_counts(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    """How many same-topic and different-topic pairs of words there are by the cosine of their vectors.
 
     Args:
         vectors: (V, d).
         word_topics: (V,) or (S, V), as in `vector_means`.
+        bins: B, of equal width from −1 to 1.
 
     Returns:
-        A number, or (S,) numbers; NaN if there are no pairs of one of the two kinds.
+        Two arrays, (B,) or (S, B): same topic (but another word), different topic. Each pair counts twice.
 
     Raises:
         ValueError: shapes that do not fit.
@@ -384,28 +382,40 @@ def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray, bins: int = 4000) -
     vectors, labelings = _check_vectors(np.asarray(vectors, np.float32), word_topics)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    def counts(some, others):
-        """(bins,) number of pairs by cosine."""
+    def counts(some):
         total = np.zeros(bins, int)
-        for start in range(0, len(some), 500):
-            cosines = some[start : start + 500] @ others.T
-            total += np.bincount(
-                np.clip((cosines.ravel() + 1) * (bins / 2), 0, bins - 1).astype(np.int32), minlength=bins
-            )
+        for start in range(0, len(some), 500):  # a part of the (V, V) cosines at a time
+            cosines = some[start : start + 500] @ some.T
+            number = np.clip((cosines.ravel() + 1) * (bins / 2), 0, bins - 1).astype(np.int32)
+            total += np.bincount(number, minlength=bins)
         return total
 
-    everything, itself = counts(vectors, vectors), np.zeros(bins, int)
-    itself[-1] = len(vectors)
-    areas = []
-    for labels in labelings:
-        groups = (vectors[labels == t] for t in np.unique(_check_topics(labels)))
-        same = sum(counts(group, group) for group in groups)
-        different = everything - same
-        same = same - itself
-        below = np.cumsum(different) - different / 2
-        total = same.sum() * different.sum()
-        areas.append((same * below).sum() / total if total else np.nan)
-    return np.array(areas) if np.ndim(word_topics) == 2 else float(areas[0])
+    every_pair = counts(vectors)
+    same = np.array(
+        [sum(counts(vectors[labels == t]) for t in np.unique(_check_topics(labels))) for labels in labelings]
+    )
+    different = every_pair - same
+    same[:, -1] -= len(vectors)  # each word with itself
+    return (same, different) if np.ndim(word_topics) == 2 else (same[0], different[0])
+
+
+def cosine_auc(vectors: np.ndarray, word_topics: np.ndarray) -> float | np.ndarray:
+    """How often a same-topic pair of words has a larger cosine than a different-topic pair: 1/2 if topics say nothing.
+
+    The area under the curve of true against false positives. Cosines are counted in narrow bins, so that no list of
+    pairs is needed; within a bin, half of the pairs count.
+
+    Args:
+        vectors, word_topics: as in `cosine_counts`.
+
+    Returns:
+        A number, or (S,) numbers; NaN if there are no pairs of one of the two kinds.
+    """
+    same, different = cosine_counts(vectors, word_topics)
+    below = np.cumsum(different, -1) - different / 2
+    total = same.sum(-1) * different.sum(-1)
+    areas = np.divide((same * below).sum(-1), total, out=np.full(np.shape(total), np.nan), where=total > 0)
+    return areas if np.ndim(word_topics) == 2 else float(areas)
 
 
 def _check_vectors(vectors, word_topics):
