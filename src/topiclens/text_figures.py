@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from .figures import COLOURS, FROM_ZERO, LINE, SLIDER, _add_slider, _finish
+from .figures import COLOURS, FROM_ZERO, LINE, SIGNED, SLIDER, _add_slider, _finish
 from .measures import cosine_auc, cosine_counts, vector_means
 
 SHADES = "Blues"  # light where there is nothing: words stay readable
@@ -43,7 +43,6 @@ def threshold_figure(
     figure = go.Figure()
     for k, name in enumerate(("same topic", "different topic")):
         line = {"color": COLOURS[k], "shape": "hvh"}
-        # 8 bits would do; two decimals of a per cent are what an eye can tell apart
         figure.add_scatter(
             x=middles[shown].round(2), y=curves[0][k].round(2), name=name, mode="lines", line=line, fill="tozeroy"
         )
@@ -98,13 +97,7 @@ def heads_figure(
         text=labels,
         customdata=ratios.round(2),
         hovertemplate="%{text}<br>same / different topic %{customdata}<extra></extra>",
-        colorscale="RdBu_r",
-        zmin=-reach,
-        zmax=reach,
-        colorbar={
-            "thickness": 10, "len": 0.36, "y": 1, "yanchor": "top",
-            "tickvals": [-3, -2, -1, 0, 1, 2, 3], "ticktext": ["1/8", "1/4", "1/2", "1", "2", "4", "8"],
-        },
+        coloraxis="coloraxis",
         xgap=1,
         ygap=1,
         row=1,
@@ -116,10 +109,7 @@ def heads_figure(
         z=attention[strongest].astype(np.float32),
         x=names,
         y=names,
-        colorscale=FROM_ZERO,
-        zmin=0,
-        zmax=top,
-        colorbar={"thickness": 10, "len": 0.5, "y": 0, "yanchor": "bottom"},
+        coloraxis="coloraxis2",
         hovertemplate="query %{y}<br>key %{x}<br>%{z:.2f} × uniform<extra></extra>",
         row=2,
         col=1,
@@ -129,7 +119,7 @@ def heads_figure(
             dark = abs(np.log2(ratios[row, column])) > 0.55 * reach
             figure.add_annotation(
                 x=column + 1, y=row + 1, text=f"{ratios[row, column]:.1f}", showarrow=False,
-                font={"size": 10, "color": "white" if dark else "black"}, row=1, col=1,
+                font={"size": 9, "color": "white" if dark else "black"}, row=1, col=1,
             )  # fmt: skip
     for start in np.flatnonzero(np.diff(word_topics)) + 0.5:
         for ends in (
@@ -138,20 +128,29 @@ def heads_figure(
         ):
             figure.add_shape(line={"color": LINE, "width": 1}, row=2, col=1, **ends)
     flat = {"showgrid": False, "zeroline": False, "ticks": ""}
-    figure.update_xaxes(title={"text": "head", "standoff": 2}, dtick=1, **flat, row=1, col=1)
+    figure.update_xaxes(title={"text": "head", "standoff": 2}, dtick=1, tickangle=0, **flat, row=1, col=1)
     figure.update_yaxes(title="layer", dtick=1, autorange="reversed", **flat, row=1, col=1)
     words_axis = {"tickvals": names, "ticktext": words, "tickfont": {"size": 10}, **flat}
-    figure.update_xaxes(title={"text": "key", "standoff": 2}, tickangle=-90, **words_axis, row=2, col=1)
-    figure.update_yaxes(title={"text": "query", "standoff": 2}, autorange="reversed", **words_axis, row=2, col=1)
-    figure.update_yaxes(automargin=True)
-    figure.update_xaxes(automargin=True)
+    figure.update_xaxes(tickangle=-90, automargin=True, **words_axis, row=2, col=1)
+    figure.update_yaxes(autorange="reversed", automargin=True, **words_axis, row=2, col=1)
     alt = (
         f"{title}: {L} layers by {H} heads, from {ratios.min():.1f} to {ratios.max():.1f}, {(ratios > 1).sum()} of "
         f"{ratios.size} above 1. Below, the attention between {n} words of a document in topic order, for the head "
         f"that a menu chooses; at first the strongest, {labels[strongest]}."
     )
-    _finish(figure, title, "same / different topic; below, one document through one head", alt, 860, click=True)
+    note = "above: attention to same topic / different topic<br>below: one document; rows = query, columns = key"
+    narrow = {"coloraxis.showscale": False, "coloraxis2.showscale": False}
+    _finish(figure, title, note, alt, 880, click=True, narrow=narrow)
+    bar = {"thickness": 10, "yanchor": "top"}
+    factors = {"tickvals": [-3, -2, -1, 0, 1, 2, 3], "ticktext": ["1/8", "1/4", "1/2", "1", "2", "4", "8"]}
     figure.update_layout(
+        coloraxis={
+            "colorscale": SIGNED,
+            "cmin": -reach,
+            "cmax": reach,
+            "colorbar": {"len": 0.38, "y": 1} | bar | factors,
+        },
+        coloraxis2={"colorscale": FROM_ZERO, "cmin": 0, "cmax": top, "colorbar": {"len": 0.56, "y": 0.56} | bar},
         updatemenus=[
             {
                 "buttons": [
@@ -165,7 +164,7 @@ def heads_figure(
                 "yanchor": "middle",
             }
         ],
-        margin={"r": 10},
+        margin={"r": 10, "t": 105},
     )
     return figure
 
@@ -369,7 +368,7 @@ def topic_panel_figure(
         f"bar for how often the topic uses it over a bar for how often the corpus does. A slider moves λ from "
         f"{labels[0]} to {labels[-1]}. Topic {chosen[0] + 1} begins with {', '.join(first)}."
     )
-    _finish(figure, title, None, alt, 470 + SLIDER)
+    _finish(figure, title, "blue: in this topic · grey: in the whole corpus", alt, 490 + SLIDER)
     _add_slider(figure, labels, "λ = ")
     menu = {
         "buttons": [
@@ -385,7 +384,7 @@ def topic_panel_figure(
     figure.update_layout(
         updatemenus=[*figure.layout.updatemenus, menu],
         barmode="overlay",
-        margin={"r": 110, "t": 110},
-        legend={"x": 1.2, "xanchor": "right", "y": 1.02, "yanchor": "bottom", "orientation": "h"},
+        margin={"r": 110, "t": 125},
+        showlegend=False,
     )
     return figure
