@@ -164,7 +164,7 @@ def heads_figure(
                 "yanchor": "middle",
             }
         ],
-        margin={"r": 10, "t": 105},
+        margin={"r": 10, "t": 105, "b": 95},
     )
     return figure
 
