@@ -4,15 +4,84 @@ import csv
 import html
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import Visit
 from playwright.sync_api import expect
 
+from topiclens.playground import MODULES, PAGE_MODULES, source
+
 PAGE = "book/playground"
 PRESETS = ("claim1", "claim2", "claim3", "claim4", "thirdStage")
 MOST_BLOCKED = 50  # milliseconds for which the page may not answer
+
+
+@pytest.fixture(scope="module")
+def run(browser):
+    """run(expression) → its value in a page that has loaded the playground's modules and shows nothing."""
+    page = browser.new_page()
+    page.add_script_tag(content=source(MODULES + PAGE_MODULES))
+    yield page.evaluate
+    page.close()
+
+
+class TestWhatIsRemembered:
+    def test_curve(self, run):
+        """Of 100,000 values a few hundred means are left, each at the middle of its stretch."""
+        steps, values = run("""() => {
+            const series = new Series();
+            for (let step = 0; step < 100000; step++) series.add(step);
+            return [series.steps, series.values];
+        }""")
+        assert 150 < len(values) < 400
+        assert steps == values
+
+    def test_rows(self, run):
+        steps = run("""() => {
+            const rows = new Rows();
+            for (let step = 0; step < 5000; step++) rows.add({ step });
+            return rows.column(({ step }) => step);
+        }""")
+        assert 100 < len(steps) < 400
+        assert steps[0] == 0
+        assert steps == sorted(steps)
+
+    def test_snapshots(self, run):
+        """No more memory than 96 MB, the first snapshot always there, and recent ones."""
+        sizes = run("""() => {
+            const recorder = new Recorder(), sizes = [];
+            for (let step = 0; step < 300; step++) {
+                const matrices = { W_V: { rows: 1000, cols: 500, data: new Float32Array(500000) } };
+                recorder.add({ step, matrices });
+                sizes.push(recorder.snapshots.length);
+            }
+            return { sizes, first: recorder.snapshots[0].step, last: recorder.snapshots.at(-1).step };
+        }""")
+        assert max(sizes["sizes"]) * 2 <= 96
+        assert sizes["first"] == 0
+        assert sizes["last"] >= 290
+
+    def test_milestones(self, run):
+        """Every step at first, then ever fewer: some 160 in a million steps."""
+        steps = run("() => Array.from({ length: 1000001 }, (_, step) => step).filter(isMilestone)")
+        assert steps[:11] == list(range(11))
+        assert len(steps) < 180
+        assert all(later <= 1.09 * step + 1 for step, later in pairwise(steps))
+
+
+def test_link_and_settings(run):
+    """What goes into a link comes out of it; what is no number is noticed."""
+    settings, rest = run("""() => {
+        const base = { ...defaultSettings };
+        const there = { ...base, tau: 2, lr: 1e-5, seeSelected: true, mixture: "dirichlet" };
+        const { settings, rest } = fromFragment(toFragment(there, base, { preset: "claim1", step: 7 }), base);
+        return [settings, rest];
+    }""")
+    assert settings == {"tau": 2, "lr": 1e-5, "seeSelected": True, "mixture": "dirichlet"}
+    assert rest == {"preset": "claim1", "step": "7"}
+    assert run("() => Object.is(fromFragment('#tau=two', defaultSettings).settings.tau, NaN)")
 
 
 @pytest.fixture
@@ -343,7 +412,9 @@ def test_other_pages_do_not_load_it(visit):
     visit = visit()
     page = visit.open("book/intro")
     assert page.locator("script[src*='playground']").count() == 0
-    page.get_by_role("link", name="playground", exact=True).first.click()
+    link = page.get_by_role("link", name="train one yourself")
+    expect(link).to_be_in_viewport()  # on the first screen
+    link.click()
     page.locator(".tl-playground").wait_for()
     assert not visit.problems
 
