@@ -4,7 +4,7 @@ PORT ?= 8000
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: html book lab test outputs student teacher bench clean
+.PHONY: html book pdf lab test outputs student teacher bench clean
 
 # Build the book, and the lecture's slides beside it; a warning or a failing notebook is an error.
 define build
@@ -18,6 +18,10 @@ html: .venv/ready
 # Build it and show it on this machine.
 book: html
 	python -m booksite.serve $(PORT)
+
+# The whole book on paper, in _build/book.pdf.
+pdf: html
+	python -m booksite.pdf
 
 # The chapters as notebooks.
 lab: .venv/ready

@@ -3,18 +3,16 @@
 import json
 import os
 import re
-import shutil
 import threading
 from pathlib import Path
 
 import pytest
-import yaml
 from playwright.sync_api import sync_playwright
 
 from booksite.figure_html import MIME
+from booksite.pdf import ARGUMENTS, find_chromium, parts_of
 from booksite.serve import SITE, make_server
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 THEMES = ("light", "dark")
 WIDTHS = (1280, 375)
 FIGURE = re.compile(f'<script type="{re.escape(MIME)}">(.*?)</script>', re.S)
@@ -22,8 +20,7 @@ FIGURE = re.compile(f'<script type="{re.escape(MIME)}">(.*?)</script>', re.S)
 
 def page_names(root: Path) -> list[str]:
     """Every page of the table of contents, and the search page."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text())
-    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"]), "search"]
+    return [*(name for part in parts_of(root / "_toc.yml") for name in part["pages"]), "search"]
 
 
 def pytest_generate_tests(metafunc):
@@ -49,24 +46,13 @@ def origin(site):
 
 @pytest.fixture(scope="session")
 def browser():
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    executable = find_chromium()
     if executable is None:
         message = "no Chromium found: install one (Debian: apt-get install chromium) to test the site in a browser"
         # A run that is meant to check everything must not pass with a part left out.
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(message)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=executable,
-            args=[
-                "--no-sandbox",  # Chromium has none for root, which is who runs in a container
-                "--disable-gpu",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            ],
-        )
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield browser
         browser.close()
 
