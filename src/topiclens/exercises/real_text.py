@@ -89,7 +89,7 @@ def subjects(answer, corpus, leads, measured, attentions) -> None:
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             return "The answer must be a pair: labels (V,) and the ratio."
         labels, ratio = answer
-        complaint = array_complaint(labels, np.zeros(len(corpus.words)), np.inf, "")
+        complaint = array_complaint(labels, np.ones(len(corpus.words)), np.inf, "")
         if complaint:
             return complaint
         labels = np.asarray(labels)
