@@ -1,8 +1,8 @@
 """topiclens: how a one-layer transformer learns topic structure.
 
 Rooms, in the order in which they may import each other: documents, model, deeper, theory, training, grid, measures,
-interventions, figures, claims, exercises; widgets and playground are what is live. Each module's docstring says what
-it is and what it does not know.
+interventions, figures, claims, exercises; widgets and playground are what is live; cache, text, encoder and
+text_figures are for real text. Each module's docstring says what it is and what it does not know.
 """
 
 from .deeper import DeeperTransformer
