@@ -8,10 +8,14 @@ import hashlib
 import html
 import importlib.metadata
 import importlib.util
+import logging
 import shutil
 from pathlib import Path
 
+import nbformat
 from docutils import nodes
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.fileutil import copy_asset
 from sphinx_proof.nodes import proof_node
@@ -71,6 +75,23 @@ def _note_sources(app, config):
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
     config.nb_execution_cache_path = str(cache)
     config.booksite_machinery = _digest(HERE)
+
+
+def _run_notebooks(app, env, docnames):
+    """Run the notebooks that the cache lacks, one on each processor; myst-nb would run them one after the other.
+
+    What fails here is run again by myst-nb, which reports it.
+    """
+    cache = get_cache(app.config.nb_execution_cache_path)
+    for path in map(env.doc2path, docnames):
+        if Path(path).suffix == ".ipynb":
+            try:
+                cache.match_cache_notebook(nbformat.read(path, as_version=4))
+            except KeyError:
+                cache.add_nb_to_project(path)
+    quiet = logging.getLogger(__name__)
+    quiet.setLevel(logging.WARNING)
+    load_executor("local-parallel", cache, quiet).run_and_cache(timeout=app.config.nb_execution_timeout)
 
 
 def _point_to_local_files(app, config):
@@ -180,6 +201,7 @@ def setup(app):
     app.connect("config-inited", _note_sources)
     app.connect("config-inited", _point_to_local_files)
     app.connect("builder-inited", _stage_libraries)
+    app.connect("env-before-read-docs", _run_notebooks)
     app.connect("builder-inited", _stage_playground)
     app.connect("doctree-read", _give_proofs_titles)
     app.connect("html-page-context", _mend_roles)
