@@ -17,7 +17,7 @@ from nbclient.exceptions import CellExecutionError
 
 NO_COMPARE = "no-compare"
 SOLUTION = "solution"
-CELL_TIMEOUT = 120  # seconds, as in _config.yml
+CELL_TIMEOUT = 300  # seconds, as in _config.yml
 
 
 def comparable(output: dict) -> dict | None:

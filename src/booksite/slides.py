@@ -14,6 +14,7 @@ from nbconvert import SlidesExporter
 from sphinx.util.fileutil import copy_asset
 
 from booksite.figure_html import MIME, figure_html
+from booksite.outputs import CELL_TIMEOUT
 from booksite.serve import SITE
 
 NOTEBOOK = Path("book/slides.ipynb")
@@ -40,7 +41,7 @@ def main() -> int:
     for part in REVEAL_PARTS:
         copy_asset(reveal / part, site / "_static" / "reveal" / part)
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=CELL_TIMEOUT, kernel_name="python3").execute()
     as_pages_show_it(notebook)
     exporter = SlidesExporter(
         template_name="slides",
