@@ -7,11 +7,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from booksite.figure_html import MIME
 from booksite.pdf import ARGUMENTS, find_chromium, parts_of
 from booksite.serve import SITE, make_server
+
+expect.set_options(timeout=20_000)  # milliseconds; other tests use the processors, too
 
 THEMES = ("light", "dark")
 WIDTHS = (1280, 375)
