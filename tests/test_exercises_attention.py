@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens.documents import Masking
 from topiclens.exercises import attention as check
 from topiclens.measures import attention_ratios
@@ -51,12 +52,11 @@ def history(r=21.0, masking=None, **more):
     ],
 )
 def test_right(function, answer, capsys):
-    function(answer)
-    assert capsys.readouterr().out == "✓ Right.\n"
+    assert said(capsys, function, answer) == "✓ Right.\n"
 
 
 @pytest.mark.parametrize(
-    ("function", "answer", "said"),
+    ("function", "answer", "words"),
     [
         (check.optimal_ratio, "81 times", "must be a number"),
         (check.optimal_ratio, np.inf, "finite"),
@@ -88,14 +88,12 @@ def test_right(function, answer, capsys):
         (check.keep_more, (21, History(np.zeros(1), np.array([1]), {"W_E": np.eye(101)[None]})), "did not learn"),
     ],
 )
-def test_wrong(function, answer, said, capsys):
-    function(answer)
-    out = capsys.readouterr().out
+def test_wrong(function, answer, words, capsys):
+    out = said(capsys, function, answer)
     assert out.startswith("✗ Not yet. ")
-    assert said in out
+    assert words in out
 
 
 @pytest.mark.parametrize("function", [check.optimal_ratio, check.ratios, check.keep_more])
 def test_no_answer(function, capsys):
-    function(...)
-    assert "no answer yet" in capsys.readouterr().out
+    assert "no answer yet" in said(capsys, function, ...)

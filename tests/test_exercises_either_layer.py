@@ -3,16 +3,12 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
+from answers import said
 from topiclens.exercises import either_layer as check
 
 LOW = pd.DataFrame({"scores' log r": [0.0, 0.1, 0.9, 2.0, -0.1]})
 V = check.VALUES
 ERROR = V.std(ddof=1) / np.sqrt(5)
-
-
-def said(capsys, call, *answers):
-    call(*answers)
-    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens import TopicModel, TopicTransformer, train
 from topiclens.claims import train_embeddings
 from topiclens.documents import Masking
@@ -17,11 +18,6 @@ def solve(C, D):
     sums = values[:, None] + values
     right = Q.T @ (D + D.T) @ Q
     return Q @ np.divide(right, sums, out=np.zeros_like(right), where=sums > 1e-12 * values[-1]) @ Q.T
-
-
-def said(capsys, call, answer):
-    call(answer)
-    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens import TopicModel, theory
 from topiclens.documents import Masking
 from topiclens.exercises import masked_words as check
@@ -60,12 +61,11 @@ def only_masks_hide(N):
     ],
 )
 def test_right(function, answer, capsys):
-    function(answer)
-    assert capsys.readouterr().out == "✓ Right.\n"
+    assert said(capsys, function, answer) == "✓ Right.\n"
 
 
 @pytest.mark.parametrize(
-    ("function", "answer", "said"),
+    ("function", "answer", "words"),
     [
         (check.mask_share, 0.12, "shape"),
         (check.mask_share, "many", "array of numbers"),
@@ -96,11 +96,10 @@ def test_right(function, answer, capsys):
         (check.finite_floor, lambda N: np.log(100), "too high"),
     ],
 )
-def test_wrong(function, answer, said, capsys):
-    function(answer)
-    out = capsys.readouterr().out
+def test_wrong(function, answer, words, capsys):
+    out = said(capsys, function, answer)
     assert out.startswith("✗ Not yet. ")
-    assert said in out
+    assert words in out
 
 
 def test_the_checks_own_floor_is_that_of_the_package():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens.exercises import one_layer as check
 
 IDS = check.NUM_WORDS + 1
@@ -23,14 +24,12 @@ LOPSIDED = np.outer(np.ones(IDS), np.arange(IDS) < 11)  # keys of topic 1 for ev
     ],
 )
 def test_right(function, answer, capsys):
-    function(answer)
-    assert capsys.readouterr().out == "✓ Right.\n"
+    assert said(capsys, function, answer) == "✓ Right.\n"
 
 
 @pytest.mark.parametrize("function", [check.parameters, check.attention_over_ids, check.prefers_own_topic])
 def test_no_answer(function, capsys):
-    function(...)
-    assert capsys.readouterr().out.startswith("… no answer yet")
+    assert said(capsys, function, ...).startswith("… no answer yet")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +64,7 @@ def test_no_answer(function, capsys):
     ],
 )
 def test_wrong(function, answer, words, capsys):
-    function(answer)
-    out = capsys.readouterr().out
+    out = said(capsys, function, answer)
     assert out.startswith("✗")
     assert words in out
 

@@ -2,14 +2,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from answers import said
 from topiclens.encoder import WordAttention, sum_by_relation
 from topiclens.exercises import real_text as check
 from topiclens.text import Document, WordCounts
-
-
-def said(capsys, call, *answers):
-    call(*answers)
-    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

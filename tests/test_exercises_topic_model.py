@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens.documents import FIRST_WORD, TopicModel
 from topiclens.exercises import topic_model as check
 
@@ -13,17 +14,6 @@ TOPICS = TopicModel(length=(2, 20))
 def counts():
     words = TOPICS.sample(20_000, seed=11).words
     return np.stack([np.bincount(row[row > 0], minlength=101)[FIRST_WORD:] for row in words]).astype(float)
-
-
-@pytest.fixture
-def said(capsys):
-    """said(check, answer): what the check prints."""
-
-    def run(one_check, answer):
-        one_check(answer)
-        return capsys.readouterr().out
-
-    return run
 
 
 def true_labels():
@@ -43,14 +33,14 @@ def is_complaint(text, *words):
 @pytest.mark.parametrize(
     "one_check", [check.alpha_like_four_topics, check.pair_probabilities, check.topics_of_renamed_words]
 )
-def test_stub(said, one_check):
-    assert said(one_check, ...).startswith("… no answer yet")
+def test_stub(capsys, one_check):
+    assert said(capsys, one_check, ...).startswith("… no answer yet")
 
 
-def test_alpha(said):
-    assert is_right(said(check.alpha_like_four_topics, 0.5))
-    assert is_right(said(check.alpha_like_four_topics, np.float64(1 / 2)))
-    assert is_right(said(check.alpha_like_four_topics, 0.5001))
+def test_alpha(capsys):
+    assert is_right(said(capsys, check.alpha_like_four_topics, 0.5))
+    assert is_right(said(capsys, check.alpha_like_four_topics, np.float64(1 / 2)))
+    assert is_right(said(capsys, check.alpha_like_four_topics, 0.5001))
 
 
 @pytest.mark.parametrize(
@@ -65,18 +55,18 @@ def test_alpha(said):
         ([0.5, 0.5], ["number", "list"]),
     ],
 )
-def test_wrong_alpha(said, answer, words):
-    assert is_complaint(said(check.alpha_like_four_topics, answer), *words)
+def test_wrong_alpha(capsys, answer, words):
+    assert is_complaint(said(capsys, check.alpha_like_four_topics, answer), *words)
 
 
-def test_pair_probabilities(said, counts):
+def test_pair_probabilities(capsys, counts):
     N = counts.sum(1)
     pairs = counts.T @ counts - np.diag(counts.sum(0))
-    assert is_right(said(check.pair_probabilities, pairs / (N * (N - 1)).sum()))
+    assert is_right(said(capsys, check.pair_probabilities, pairs / (N * (N - 1)).sum()))
     weighted = counts / (N * (N - 1))[:, None]
     one_by_one = (weighted.T @ counts - np.diag(weighted.sum(0))) / len(counts)
-    assert is_right(said(check.pair_probabilities, one_by_one))
-    assert is_right(said(check.pair_probabilities, TOPICS.word_moments[1]))
+    assert is_right(said(capsys, check.pair_probabilities, one_by_one))
+    assert is_right(said(capsys, check.pair_probabilities, TOPICS.word_moments[1]))
 
 
 def wrong_pair_probabilities(counts):
@@ -125,15 +115,15 @@ def wrong_pair_probabilities(counts):
         "words",
     ],
 )
-def test_wrong_pair_probabilities(said, counts, name):
+def test_wrong_pair_probabilities(capsys, counts, name):
     answer, words = wrong_pair_probabilities(counts)[name]
-    assert is_complaint(said(check.pair_probabilities, answer), *words)
+    assert is_complaint(said(capsys, check.pair_probabilities, answer), *words)
 
 
-def test_topics_of_renamed_words(said):
+def test_topics_of_renamed_words(capsys):
     labels = true_labels()
-    assert is_right(said(check.topics_of_renamed_words, labels))
-    assert is_right(said(check.topics_of_renamed_words, [f"topic {9 - label}" for label in labels]))
+    assert is_right(said(capsys, check.topics_of_renamed_words, labels))
+    assert is_right(said(capsys, check.topics_of_renamed_words, [f"topic {9 - label}" for label in labels]))
 
 
 def test_renamed_documents():
@@ -144,7 +134,7 @@ def test_renamed_documents():
     assert not (words == check.renamed_documents(50, seed=1)).all()
 
 
-def test_wrong_topics_of_renamed_words(said):
+def test_wrong_topics_of_renamed_words(capsys):
     labels = true_labels()
     one_moved = labels.copy()
     one_moved[0] = (labels[0] + 1) % 10
@@ -159,4 +149,4 @@ def test_wrong_topics_of_renamed_words(said):
         ([[1, 2], [3]], ["one kind"]),
         ([None, "a"] * 50, ["one kind"]),
     ]:
-        assert is_complaint(said(check.topics_of_renamed_words, answer), *words), (answer, words)
+        assert is_complaint(said(capsys, check.topics_of_renamed_words, answer), *words), (answer, words)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens import History, TopicModel
 from topiclens.exercises import two_stages as check
 
@@ -37,14 +38,12 @@ def history(values_at=40, scores_at=50, *, values=0.5, scores=3.0, loss="squared
     ],
 )
 def test_right(function, answer, capsys):
-    function(answer)
-    assert capsys.readouterr().out == "✓ Right.\n"
+    assert said(capsys, function, answer) == "✓ Right.\n"
 
 
 @pytest.mark.parametrize("function", [check.half_time_of_curve, check.powers_with_embeddings, check.overlapping_stages])
 def test_no_answer(function, capsys):
-    function(...)
-    assert capsys.readouterr().out.startswith("… no answer yet")
+    assert said(capsys, function, ...).startswith("… no answer yet")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,6 @@ def test_no_answer(function, capsys):
     ],
 )
 def test_wrong(function, answer, words, capsys):
-    function(answer)
-    out = capsys.readouterr().out
+    out = said(capsys, function, answer)
     assert out.startswith("✗ Not yet.")
     assert words in out

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from answers import said
 from topiclens import Masking, TopicModel
 from topiclens.exercises import values as check
 from topiclens.theory import moments, value_optimum
@@ -26,14 +27,12 @@ CENTRED = M.centred()
     ],
 )
 def test_right(function, answer, capsys):
-    function(answer)
-    assert capsys.readouterr().out == "✓ Right.\n"
+    assert said(capsys, function, answer) == "✓ Right.\n"
 
 
 @pytest.mark.parametrize("function", [check.two_gaps, check.ridge, check.long_document_picture])
 def test_no_answer(function, capsys):
-    function(...)
-    assert capsys.readouterr().out.startswith("… no answer yet")
+    assert said(capsys, function, ...).startswith("… no answer yet")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,6 @@ def test_no_answer(function, capsys):
     ],
 )
 def test_wrong(function, answer, words, capsys):
-    function(answer)
-    out = capsys.readouterr().out
+    out = said(capsys, function, answer)
     assert out.startswith("✗")
     assert words in out
