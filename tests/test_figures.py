@@ -216,6 +216,6 @@ def test_carriers_stand_at_the_largest_entries():
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # query 1 at the top
     menu = figure.layout.updatemenus[-1].buttons
     assert [b.label for b in menu] == ["all topics", "topic 1", "topic 2", "topic 3"]
-    assert menu[2].args[0]["yaxis.range"] == [8.5, 4.5]
+    assert menu[2].args[0]["yaxis.range"] == [8.7, 4.3]
     with pytest.raises(ValueError, match="5 attention matrices and 4 of outputs"):
         carrier_figure(attention, outputs[:4], [0, 1, 2, 5, 9], TOPICS.word_topics, title="K")

@@ -278,18 +278,18 @@ def carrier_figure(
     starts = np.flatnonzero(np.diff(word_topics, prepend=-1))
     ends = np.append(starts[1:], V)
     middles, names = (starts + ends - 1) / 2 + FIRST_WORD, [str(word_topics[k] + 1) for k in starts]
-    whole = [0.5, V + 0.5]
+    whole = [-0.5, V + 1.5]  # room for the outermost circles
     axis = {"tickvals": middles, "ticktext": names, "ticks": "", "showgrid": False, "zeroline": False}
     figure.update_xaxes(title="key and output, by topic", range=whole, constrain="domain", **axis)
     figure.update_yaxes(title="query, by topic", range=whole[::-1], scaleanchor="x", constrain="domain", **axis)
     for start in starts[1:]:
         line = {"line": {"color": LINE, "width": 0.5}}
-        figure.add_shape(x0=start + 0.5, x1=start + 0.5, y0=whole[0], y1=whole[1], **line)
-        figure.add_shape(y0=start + 0.5, y1=start + 0.5, x0=whole[0], x1=whole[1], **line)
+        figure.add_shape(x0=start + 0.5, x1=start + 0.5, y0=0.5, y1=V + 0.5, **line)
+        figure.add_shape(y0=start + 0.5, y1=start + 0.5, x0=0.5, x1=V + 0.5, **line)
     views = {"all topics": (whole, middles, names)}
     for name, start, end in zip(names, starts, ends, strict=True):
         inside = numbers[start:end]
-        views[f"topic {name}"] = ([start + 0.5, end + 0.5], inside, [str(n) for n in inside])
+        views[f"topic {name}"] = ([start + 0.3, end + 0.7], inside, [str(n) for n in inside])
     menu = [
         {
             "label": name,
@@ -308,7 +308,8 @@ def carrier_figure(
     )
     _finish(figure, title, texts[-1], alt, SQUARE + SLIDER + 40, narrow={"height": SQUARE_ON_PHONE + SLIDER + 60})
     _add_slider(figure, labels, "step ")
-    place = {"x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "pad": {"b": 4}}
+    # in the row of the slider's buttons, where it hides nothing on a phone
+    place = {"x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "pad": {"t": 142}, "direction": "up"}
     figure.layout.updatemenus = (*figure.layout.updatemenus, {"buttons": menu, **place})
     figure.update_layout(
         width=SQUARE, margin={"t": 130}, legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
