@@ -4,7 +4,7 @@ PORT ?= 8000
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: html book pdf lab test outputs student teacher bench clean
+.PHONY: html book pdf lab test outputs student teacher bench links clean
 
 # Build the book, and the lecture's slides beside it; a warning or a failing notebook is an error.
 define build
@@ -45,6 +45,10 @@ outputs: .venv/ready
 student: only = --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags=solution
 student teacher: .venv/ready
 	jupyter nbconvert --log-level ERROR --to notebook --ClearOutputPreprocessor.enabled=True $(only) --output-dir _build/$@ book/[0-9]*.ipynb
+
+# Every external link, asked over the network. Built first, so that no notebook is run for it.
+links: html
+	jupyter-book build . --builder linkcheck --keep-going
 
 bench: .venv/ready
 	python tests/bench.py

@@ -1,8 +1,10 @@
 """Every page, in both themes and at both widths: quiet, complete, within the screen, and fit for all readers."""
 
 import gzip
+import re
 
 import pytest
+import yaml
 from axe_playwright_python.sync_playwright import Axe
 from conftest import THEMES, WIDTHS
 
@@ -94,6 +96,26 @@ def test_front_door(visit):
 
 def test_github_pages_serves_all_folders(site):
     assert (site / ".nojekyll").exists()
+
+
+def test_what_search_engines_and_previews_read(site, name, pytestconfig):
+    """Each page describes itself, and names files that the site has; the address is the one of _config.yml."""
+    address = yaml.safe_load((pytestconfig.rootpath / "_config.yml").read_text(encoding="utf-8"))["html"]["baseurl"]
+    listed = re.findall("<loc>(.*?)</loc>", (site / "sitemap.xml").read_text(encoding="utf-8"))
+    assert len(listed) == len(set(listed))
+    assert all((site / each.removeprefix(address)).is_file() for each in listed)
+    if name == "search":
+        assert f"{address}search.html" not in listed
+        return
+    assert f"{address}{name}.html" in listed
+    head = (site / f"{name}.html").read_text(encoding="utf-8").partition("</head>")[0]
+    tags = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="(.*?)" />', head))
+    assert len(tags["description"]) > 10
+    assert tags["og:description"] == tags["description"]
+    assert tags["og:title"]
+    assert tags["og:url"] == f"{address}{name}.html"
+    assert tags["og:image:alt"]
+    assert (site / tags["og:image"].removeprefix(address)).read_bytes().startswith(b"\x89PNG")
 
 
 def test_map_of_the_argument(visit):
