@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import expect
+from test_pages import scroll_through
 
 from booksite.figure_html import figure_html
 
@@ -19,6 +20,34 @@ NUMBERS = """
   const trace = figure.querySelector(".js-plotly-plot")._fullData.find((trace) => trace.type === "heatmap");
   return Array.from(trace.z, (row) => Array.from(row));
 }
+"""
+
+
+# What the Tab key should reach in an article, and marks for what it has reached.
+STOPS = "article :is(a[href], button, input, select, summary, [tabindex='0'])"
+NEXT_STOP = f"""
+() => {{
+  const shown = (e) => e.checkVisibility({{ visibilityProperty: true }});
+  const last = [...document.querySelectorAll("{STOPS}")].filter(shown).at(-1);
+  window.stops = (window.stops ?? 0) + 1;
+  return !last.dataset.reached && window.stops < 2000;
+}}
+"""
+NOTE_STOP = """
+() => {
+  const stop = document.activeElement;
+  stop.dataset.reached = true;
+  const { outlineStyle, boxShadow } = getComputedStyle(stop);
+  const { top, bottom, width } = stop.getBoundingClientRect();
+  const seen = (outlineStyle !== "none" || boxShadow !== "none") && width > 1 && bottom > 0 && top < innerHeight;
+  const folded = stop.matches("article :is(details:not([open]) > summary, .toggle-button-hidden)");
+  return { seen: seen || !stop.closest("article"), folded, html: stop.outerHTML.slice(0, 120) };
+}
+"""
+MISSED = f"""
+() => [...document.querySelectorAll("{STOPS}")]
+  .filter((e) => !e.dataset.reached && e.checkVisibility({{ visibilityProperty: true }}))
+  .map((e) => e.outerHTML.slice(0, 120))
 """
 
 
@@ -197,6 +226,28 @@ def test_menu_by_keyboard(visit, find_figure):
     menu = figure.locator("select:not([hidden])").last
     menu.select_option(index=1)
     wait_for_change(figure, before)
+    assert not visit.problems
+
+
+def test_a_chapter_by_keyboard_alone(visit):
+    """The Tab key reaches all that answers to a pointer and shows where it is; Enter opens what is folded."""
+    visit = visit()
+    page = visit.open("book/04-embeddings")
+    scroll_through(page)
+    page.evaluate("window.scrollTo(0, 0)")
+    unseen = []
+    while page.evaluate(NEXT_STOP):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(NOTE_STOP)
+        if stop["folded"]:
+            page.keyboard.press("Enter")
+        if not stop["seen"]:
+            unseen.append(stop["html"])
+    assert not unseen
+    assert page.evaluate(MISSED) == []
+    assert page.locator("article :is(details:not([open]), .toggle-hidden)").count() == 0
+    page.keyboard.press("Tab")
+    assert page.evaluate("!document.activeElement.closest('article')")
     assert not visit.problems
 
 
