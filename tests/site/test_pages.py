@@ -82,6 +82,17 @@ def test_page(visit, name, theme, width):
     assert not problems, "\n".join(problems)
 
 
+def test_page_at_twice_its_size(visit, name):
+    """200 % on a screen of 1280 pixels: figures are the wide ones still, on little room."""
+    visit = visit("light", 640)
+    page = visit.open(name)
+    scroll_through(page)
+    faults = page.evaluate(FAULTS_OF_FIGURES)
+    assert not faults
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert not visit.problems
+
+
 def test_weight(site, name):
     weight = len(gzip.compress((site / f"{name}.html").read_bytes()))
     assert weight <= CHAPTER_WEIGHT
