@@ -7,7 +7,6 @@ from topiclens import claims, theory
 from topiclens.__main__ import main
 from topiclens.claims import ALL, Claim
 
-
 SHARED = ["third-stage", "swap-carriers", "shuffle-values"]  # measured on the same runs
 ALONE = [[name] for name in ALL if name not in (*SHARED, "real-text")]  # that one is in test_real_text
 
