@@ -75,7 +75,8 @@ def block_average(matrix: np.ndarray, word_topics: np.ndarray) -> np.ndarray:
 def average_attention(scores: np.ndarray, word_topics: np.ndarray) -> np.ndarray:
     """Scores that keep each query's attention to every topic and spread it evenly over the topic's words.
 
-    The query's r stays what it is; which word of the topic it prefers is gone. [MASK]'s row and column stay.
+    The query's r stays what it is in a document that holds every word once (in others it depends on how often its
+    favourite stands there); which word of the topic it prefers is gone. [MASK]'s row and column stay.
     """
     member = np.eye(np.max(word_topics) + 1)[word_topics]
     averaged = np.array(scores, float)
