@@ -16,7 +16,7 @@ function blocks(matrix) {
     }
     return {
       holds: gap >= ENOUGH * due,
-      words: `same topic − different topic is ${numberInWords(gap)}; theory's optimum ${numberInWords(due)}, of which 80 % are enough`,
+      words: `same topic − different topic is ${numberInWords(gap)}; theory's optimum is ${numberInWords(due)} (this passes from ${numberInWords(ENOUGH * due)} on)`,
     };
   };
 }
@@ -34,18 +34,18 @@ function preference({ latest, theory }) {
   return {
     holds: Math.abs(Math.log(measured / ratio)) < Math.log(1.25),
     words: `a word gives ${numberInWords(measured)} times as much attention to its own topic as to another (median); `
-      + `the optimum for long documents is ${numberInWords(ratio)}, and within a quarter counts`,
+      + `the optimum for long documents is ${numberInWords(ratio)} (this passes within a quarter of it)`,
   };
 }
 
 function stages({ rows, theory }) {
   const valuesAt = passes(rows, (row) => gapOf(row.means.values), gapOf(theory?.values) / 2);
   const scoresAt = passes(rows, (row) => gapOf(row.means.scores), Math.log(theory?.ratio) / 2);
-  const inWords = (step) => (step < Infinity ? `at step ${step}` : "not yet");
+  const inWords = (step) => (step < Infinity ? `from step ${step} on` : "not yet");
   return {
     holds: scoresAt < Infinity && scoresAt >= 2 * valuesAt,
-    words: `W_V's blocks were at half of theory's height ${inWords(valuesAt)}, those of the scores ${inWords(scoresAt)}; `
-      + "the second takes at least twice as long",
+    words: `above half of theory's height: W_V's blocks ${inWords(valuesAt)}, the scores' ${inWords(scoresAt)} `
+      + "(this passes if the scores take at least twice as long)",
   };
 }
 
@@ -55,7 +55,7 @@ function copying({ latest }) {
   return {
     holds: carriers.length > 0 && carried >= 0.8 * carriers.length,
     words: `for ${carried} of ${carriers.length} words the favourite key is another word, and yet the output names the `
-      + "word itself; 80 % are asked for",
+      + "word itself (this passes from 80 % on)",
   };
 }
 

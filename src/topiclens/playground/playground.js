@@ -255,8 +255,8 @@ export class Playground {
     });
     for (const [name, made] of Object.entries(this.presetButtons)) made.setAttribute("aria-pressed", name === this.preset);
     const { statement } = CLAIMS[this.preset];
-    const changed = toFragment(settings, this.presetSettings(this.preset), {}) !== "";
-    this.claim.textContent = changed ? `${statement} (You have changed its settings.)` : statement;
+    this.changed = toFragment(settings, this.presetSettings(this.preset), {}) !== "";
+    this.claim.textContent = this.changed ? `${statement} (You have changed its settings.)` : statement;
     this.showRunning();
     this.theory = theoryLines(training);
     this.tellVerdict();
@@ -531,9 +531,12 @@ export class Playground {
   }
 
   tellVerdict() {
+    const step = this.latest?.step ?? 0;
     const { holds, words } = CLAIMS[this.preset].verdict({ rows: this.rows.rows, latest: this.latest, theory: this.theory });
-    this.verdict.textContent = `${holds ? "✓ Holds" : "Not yet"}: ${words}`;
-    this.root.dataset.holds = holds;
+    // With other settings theory may say that the claim's own sentence is false; then this is what was tested.
+    const holdsInWords = this.changed ? "✓ As theory says for these settings" : "✓ Holds";
+    this.verdict.textContent = step ? `${holds ? holdsInWords : "Not yet"}, step ${step}: ${words}` : "Nothing is trained yet.";
+    this.root.dataset.holds = holds && step > 0;
   }
 
   /* Shown at once; read aloud when training stands still, and now and then while it runs. */

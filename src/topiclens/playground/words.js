@@ -4,6 +4,7 @@
 export function numberInWords(value) {
   if (!Number.isFinite(value)) return "not a number";
   const size = Math.abs(value);
+  if (size >= 1e7) return value.toExponential(1).replace("-", "−").replace("e+", " · 10^");
   if (size >= 1000) return Math.round(value).toLocaleString("en").replace("-", "−");
   if (size < 5e-5) return "0";
   const digits = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(size))));
