@@ -65,7 +65,7 @@ def open_notebook(browser, lab):
     def open_it(name):
         page = context.new_page()
         page.goto(f"{lab}/tree/{name}")
-        page.get_by_text(re.compile(r"Python 3.*\| Idle")).wait_for(timeout=60_000)
+        page.get_by_text(re.compile(r"Python 3.*\| Idle")).wait_for(timeout=120_000)
         return page
 
     yield open_it
@@ -75,16 +75,23 @@ def open_notebook(browser, lab):
 def run_cell(page, text):
     """Run the first cell that holds `text`, and that cell."""
     cell = page.locator(".jp-CodeCell", has_text=text).first
-    cell.locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
-    return cell
+    prompt = cell.locator(".jp-InputPrompt")
+    for _ in range(6):  # JupyterLab may show a notebook before it listens to keys
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        try:
+            expect(prompt).not_to_have_text("[ ]:", timeout=10_000)
+        except AssertionError:
+            continue
+        return cell
+    return pytest.fail(f"the cell with {text!r} does not run")
 
 
 def test_figure_follows_its_control(open_notebook):
     page = open_notebook(CHAPTER)
     cell = run_cell(page, "explore_values()")
     title = cell.locator(".js-plotly-plot .g-gtitle")
-    title.wait_for(timeout=60_000)
+    title.wait_for(timeout=120_000)
     assert cell.locator(".js-plotly-plot").count() == 1  # the live figure, and not the still one too
     expect(title).to_contain_text("same word 0.213 · same topic 0.099")
     words = cell.locator(".widget-slider", has_text="words a document")
@@ -105,9 +112,9 @@ def test_figure_follows_its_control(open_notebook):
 def test_playground_hands_its_matrices_back(open_notebook):
     page = open_notebook("playground.ipynb")
     cell = run_cell(page, "widgets.Playground")
-    cell.locator(".tl-playground[data-step='0']").wait_for(timeout=60_000)
+    cell.locator(".tl-playground[data-step='0']").wait_for(timeout=120_000)
     cell.get_by_role("button", name="▶ Run").click()
-    cell.locator(".tl-playground[data-step='40'][data-running='false']").wait_for(timeout=60_000)
+    cell.locator(".tl-playground[data-step='40'][data-running='false']").wait_for(timeout=120_000)
     page.wait_for_timeout(500)  # for the matrices' way to the kernel
     output = run_cell(page, "print(play.step").locator(".jp-OutputArea-output")
     expect(output).to_have_text(re.compile(r"40 0.01 \(101, 101\) True"))
