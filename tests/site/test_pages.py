@@ -57,7 +57,8 @@ def scroll_through(page):
         }
     }""")
     page.wait_for_function(
-        "() => [...document.querySelectorAll('.book-figure')].every((f) => /drawn|failed/.test(f.dataset.state))"
+        "() => [...document.querySelectorAll('.book-figure')].every((f) => /drawn|failed/.test(f.dataset.state))",
+        timeout=120_000,  # a busy machine without a graphics card
     )
 
 
