@@ -533,8 +533,8 @@ export class Playground {
   tellVerdict() {
     const step = this.latest?.step ?? 0;
     const { holds, words } = CLAIMS[this.preset].verdict({ rows: this.rows.rows, latest: this.latest, theory: this.theory });
-    // With other settings theory may say that the claim's own sentence is false; then this is what was tested.
-    const holdsInWords = this.changed ? "✓ As theory says for these settings" : "✓ Holds";
+    // With other settings the claim's own sentence may be false; its mark, which the words name, can be passed still.
+    const holdsInWords = this.changed ? "This preset's mark is passed" : "✓ Holds";
     this.verdict.textContent = step ? `${holds ? holdsInWords : "Not yet"}, step ${step}: ${words}` : "Nothing is trained yet.";
     this.root.dataset.holds = holds && step > 0;
   }
