@@ -525,7 +525,7 @@ def test_divergence_names_the_step(run):
     assert error["kind"]
     assert error["step"] == error["count"] > 0
     assert f"step {error['step']}" in error["message"]
-    assert "below 1000" in error["message"]
+    assert "Try the learning rate 10." in error["message"]
 
 
 @pytest.mark.parametrize(("settings", "field", "message"), [

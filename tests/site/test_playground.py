@@ -84,6 +84,42 @@ def test_link_and_settings(run):
     assert run("() => Object.is(fromFragment('#tau=two', defaultSettings).settings.tau, NaN)")
 
 
+def test_verdicts_on_other_settings(run):
+    """Theory's value for the very settings is the aim; where there is none, there is no verdict."""
+    verdict = """(preset, change, views, row) => {
+        const theory = theoryLines({ ...presets[preset].settings, ...change });
+        const rows = row ? [{ step: 1, means: row }] : [];
+        return CLAIMS[preset].verdict({ rows, shown: { views, carriers: [] }, theory }).holds;
+    }"""
+
+    def holds(preset, change, views, row=None):
+        return run(f"() => ({verdict})(...{json.dumps([preset, change, views, row])})")
+
+    assert holds("claim3", {}, {"ratio": 7}) is True
+    assert holds("claim3", {}, {"ratio": 1}) is False
+    assert holds("claim3", {"keepProb": 0}, {"ratio": 1}) is True
+    assert holds("claim3", {"keepProb": 0}, {"ratio": 7}) is False
+    assert holds("claim3", {"keepProb": 0, "randomProb": 0}, {"ratio": 1}) is None
+
+    def means(gap):
+        return {"means": {"values": {"sameTopic": gap, "differentTopic": 0}}}
+
+    assert holds("claim2", {}, means(0.09)) is True
+    assert holds("claim2", {}, means(0.07)) is False
+    assert holds("claim2", {"tau": 10}, means(0.07)) is None  # every document has all topics
+    assert holds("claim2", {"loss": "cross-entropy"}, means(0.09)) is None
+    noise = {name: {"sameTopic": 0.1, "differentTopic": 0} for name in ("values", "scores")}
+    assert holds("claim4", {"keepProb": 0}, {}, noise) is None
+
+
+def test_axis_has_more_than_one_number(run):
+    """Three to eight of them, for whatever range; 0.93 to 1.01 once had one."""
+    ranges = [[0.9271, 1.0049], [0.955, 1.045], [-3e37, 1e38], [-1, 0.001], [0, 1]]
+    ranges += [[low, low + width / 7] for low in (0, 0.93, -4.1) for width in range(1, 60)]
+    for ticks in run(f"() => {ranges}.map(([low, high]) => ticks(low, high))"):
+        assert 3 <= len(ticks) <= 11, ticks
+
+
 @pytest.fixture
 def play(visit):
     """Opens the playground: play(theme, width, fragment), and finds nothing wrong with it at the end."""
@@ -356,12 +392,59 @@ def test_divergence(play):
     page = play(fragment="#preset=claim2&optimizer=sgd&lr=1000")
     press(page, "▶ Run")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text(re.compile(r"not finite at step \d+.*[Tt]ry a learning rate below 1000"))
+    expect(alert).to_contain_text(re.compile(r"not finite at step \d+.*Try the learning rate 10\."))
     expect(page.get_by_label("Learning rate")).to_have_attribute("aria-invalid", "true")
     page.locator(".tl-playground[data-running='false']").wait_for()
+    expect(page.locator(".tl-verdict")).to_contain_text("No verdict: training diverged at step")
+    expect(page.locator(".tl-status")).to_contain_text("10^")
+    assert len(page.locator(".tl-status").inner_text()) < 120
     page.get_by_role("slider", name="Look back").focus()
     page.keyboard.press("Home")
     wait_for_step(page, 0)
+    expect(page.locator(".tl-verdict")).to_contain_text("No verdict")
+
+
+def test_control_that_learns_no_preference(play):
+    """No word keeps its own: theory says no preference, and the preset's sentence is not said to hold."""
+    page = play(fragment="#preset=claim3&keepProb=0&step=40")
+    verdict = page.locator(".tl-verdict")
+    expect(verdict).to_contain_text("As theory says for these settings at step 40")
+    expect(verdict).to_contain_text("no preference")
+    expect(verdict).not_to_contain_text("Holds")
+
+
+def test_verdict_is_of_the_step_shown(play):
+    page = play()
+    preset_button(page, "claim2").click()
+    page.locator(".tl-playground[data-holds='true']").wait_for(timeout=120_000)
+    pause(page)
+    verdict = page.locator(".tl-verdict")
+    slider = page.get_by_role("slider", name="Look back")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(verdict).to_have_text("No verdict at step 0: nothing is trained there.")
+    page.keyboard.press("ArrowRight")
+    expect(verdict).to_contain_text("Not yet at step 1: ")
+    page.keyboard.press("End")
+    expect(verdict).to_contain_text("Holds at step")
+
+
+def test_link_to_the_settings(play):
+    page = play(width=375)
+    field = page.get_by_label("Learning rate")
+    expect(field).to_be_hidden()
+    page.get_by_role("link", name="every setting is yours to change").click()
+    expect(field).to_be_visible()
+    expect(page.locator(".tl-playground summary")).to_be_in_viewport()
+    assert page.locator(".tl-playground").get_attribute("data-step") == "0"
+
+
+def test_least_loss_by_its_name(play):
+    page = play(fragment="#preset=claim2&step=5")
+    loss = page.locator(".tl-chart").first
+    expect(loss).to_contain_text("best without a query's word")
+    preset_button(page, "claim4").click()
+    expect(loss).to_contain_text("best possible")
 
 
 def test_changed_setting_starts_anew(play):

@@ -11,15 +11,16 @@ function svg(tag, attributes) {
   return made;
 }
 
-/** Round numbers, three to five of them, from `low` to `high`. */
-function ticks(low, high) {
-  const rough = (high - low) / 4 || 1;
-  const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough);
+/** Round numbers from `low` to `high`: as few as possible, but three at least. */
+export function ticks(low, high) {
+  const unit = 10 ** Math.floor(Math.log10(high - low));
+  const step = [1, 0.5, 0.2, 0.1].map((m) => m * unit).find((s) => Math.floor(high / s + 1e-9) - Math.ceil(low / s - 1e-9) >= 2);
   const first = Math.ceil(low / step - 1e-9);
   const number = Math.floor(high / step + 1e-9) - first + 1;
   return Array.from({ length: number }, (_, i) => Number(((first + i) * step).toPrecision(10)));
 }
+
+const tickInWords = (value) => (Math.abs(value) >= 1e5 ? value.toExponential().replace("e+", "e") : String(value)).replace("-", "−");
 
 /** A figure with a caption, a chart and a legend. */
 export class Chart {
@@ -56,7 +57,7 @@ export class Chart {
     for (const value of ticks(low, high)) {
       parts.push(svg("line", { class: "tl-grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
       const label = svg("text", { x: LEFT - 5, y: y(value), class: "tl-y" });
-      label.textContent = String(value).replace("-", "−");
+      label.textContent = tickInWords(value);
       parts.push(label);
     }
     for (const step of ticks(0, last).filter(Number.isInteger)) {

@@ -14,6 +14,7 @@ import { isMilestone } from "./worker.js";
 
 const DEFAULT_PRESET = "claim4";
 const ANNOUNCE = 4000; // milliseconds between two announcements of a running training
+const SETTINGS_LINK = "#all-settings"; // in the page's text
 const DOCUMENT_COLUMNS = 16; // words in a line
 const RELATIONS = { sameWord: "same word", sameTopic: "same topic", differentTopic: "different topic" };
 
@@ -142,7 +143,7 @@ export class Playground {
     const group = (label, className, ...children) => element("div", { role: "group", "aria-label": label, className }, ...children);
     const actions = [
       this.runButton,
-      (this.stepButton = button("One step", () => this.train(this.latest.step + 1))),
+      (this.stepButton = button("One step", () => this.train(this.latest.step + 1), "One more step after the latest one")),
       button("Reset", () => this.begin(this.preset, this.settings)),
     ];
     const exports = [
@@ -169,6 +170,7 @@ export class Playground {
       (this.details = element("details", {}, element("summary", {}, "All settings"), this.controls.element)),
     );
     this.root.classList.add("tl-playground");
+    if (this.fragment) this.details.id = SETTINGS_LINK.slice(1);
     this.details.open = this.root.clientWidth > 600;
   }
 
@@ -194,6 +196,10 @@ export class Playground {
   }
 
   openLink() {
+    if (location.hash === SETTINGS_LINK) {
+      this.details.open = true;
+      this.details.scrollIntoView();
+    }
     if (this.opened && !location.hash.includes("=")) return; // a heading of the page
     const { rest } = fromFragment(location.hash, {});
     const preset = Object.hasOwn(CLAIMS, rest.preset ?? "") ? rest.preset : DEFAULT_PRESET;
@@ -251,12 +257,12 @@ export class Playground {
     const { until, ...training } = settings;
     Object.assign(this, {
       training, until, document, running: false, latest: null, shown: null, snapshotIndex: null, query: null,
-      limits: {}, frames: 1, drawnAt: -Infinity, losses: new Series(), rows: new Rows(), recorder: new Recorder(),
+      divergedAt: null, limits: {}, frames: 1, drawnAt: -Infinity, losses: new Series(), rows: new Rows(), recorder: new Recorder(),
     });
     for (const [name, made] of Object.entries(this.presetButtons)) made.setAttribute("aria-pressed", name === this.preset);
     const { statement } = CLAIMS[this.preset];
     this.changed = toFragment(settings, this.presetSettings(this.preset), {}) !== "";
-    this.claim.textContent = this.changed ? `${statement} (You have changed its settings.)` : statement;
+    this.claim.textContent = this.changed ? `With this preset's own settings: ${statement} You have changed them.` : statement;
     this.showRunning();
     this.theory = theoryLines(training);
     this.tellVerdict();
@@ -300,6 +306,8 @@ export class Playground {
       this.showRunning();
       const advice = message.type === "stopped" ? { field: "lr", message: message.message } : null;
       this.controls.show(this.settings, advice);
+      if (advice) this.divergedAt = message.step;
+      this.tellVerdict();
       this.warn(message.message);
       return;
     }
@@ -468,13 +476,13 @@ export class Playground {
     const data = new Float32Array(size * size);
     for (const { query, favourite, share } of carriers) data[(query - 1) * size + favourite - 1] = share;
     const name = (id) => idInWords(id, wordsPerTopic);
-    const copies = carriers.filter(({ query, output }) => output === query).length;
-    const others = carriers.filter(({ query, favourite, share }) => favourite !== query && share > 0.5).length;
+    const others = carriers.filter(({ query, favourite }) => favourite !== query).length;
     const distinct = new Set(carriers.map(({ favourite }) => favourite)).size;
+    const middle = carriers.map(({ share }) => share).sort((x, y) => x - y)[Math.floor(size / 2)];
     return {
       rows: size, columns: size, data, signed: false, limit: 1, starts: this.starts(),
-      note: `${others} of ${size} words give most attention to one other word; ${distinct} different favourites; `
-        + `the output names the query's own word for ${copies}`,
+      note: `For ${others} of ${size} words the favourite is another word; ${distinct} different favourites, `
+        + `with ${Math.round(100 * middle)} % of a word's attention (median)`,
       describe: (i) => {
         const { query, favourite, share, output } = carriers[Math.floor(i / size)];
         return `query ${name(query)}: favourite key ${name(favourite)} with ${Math.round(100 * share)} % of its attention; `
@@ -494,7 +502,7 @@ export class Playground {
     this.charts.loss.show([
       { name: "training", style: 0, steps: this.losses.steps, values: this.losses.values },
       ...levels([
-        { name: "best possible", level: bayesLoss, style: 1 },
+        { name: this.training.attention === "uniform" ? "best without a query's word" : "best possible", level: bayesLoss, style: 1 },
         { name: "theory's optimum for this layer", level: optimumLoss, style: 2 },
       ]),
     ], end, mark);
@@ -530,13 +538,24 @@ export class Playground {
       + `different-topic ${numberInWords(differentTopic)}${loss}.`;
   }
 
+  /* Of the step that is shown. */
   tellVerdict() {
-    const step = this.latest?.step ?? 0;
-    const { holds, words } = CLAIMS[this.preset].verdict({ rows: this.rows.rows, latest: this.latest, theory: this.theory });
-    // With other settings the claim's own sentence may be false; its mark, which the words name, can be passed still.
-    const holdsInWords = this.changed ? "This preset's mark is passed" : "✓ Holds";
-    this.verdict.textContent = step ? `${holds ? holdsInWords : "Not yet"}, step ${step}: ${words}` : "Nothing is trained yet.";
-    this.root.dataset.holds = holds && step > 0;
+    const verdict = this.verdictInWords();
+    this.verdict.textContent = verdict.words;
+    this.root.dataset.holds = verdict.holds === true;
+  }
+
+  verdictInWords() {
+    const step = this.shown?.step ?? 0;
+    if (this.divergedAt !== null) return { words: `No verdict: training diverged at step ${this.divergedAt}.` };
+    if (step === 0) return { words: this.latest?.step ? "No verdict at step 0: nothing is trained there." : "Nothing is trained yet." };
+    const { verdict, byTheory } = CLAIMS[this.preset];
+    const rows = this.rows.rows.filter((row) => row.step <= step);
+    const { holds, words } = verdict({ rows, shown: this.shown, theory: this.theory });
+    // With other settings theory may say that the claim's own sentence is false; then its value for these is the test.
+    const yes = !this.changed ? "✓ Holds" : byTheory ? "✓ As theory says for these settings" : "✓ Seen with these settings, too";
+    const head = holds === null ? "No verdict" : holds ? yes : "Not yet";
+    return { holds, words: `${head} at step ${step.toLocaleString("en")}: ${words}.` };
   }
 
   /* Shown at once; read aloud when training stands still, and now and then while it runs. */

@@ -128,10 +128,14 @@ export function checkSettings(settings) {
   return complete;
 }
 
+// Rates at which the presets train: with Adam, and with SGD by the kind of embeddings.
+const usefulRate = { adam: 0.003, "one-hot": 10, learned: 0.1 };
+
 // The loss is no longer a finite number; `step` says since when.
 export class DivergedError extends Error {
-  constructor(step, lr) {
-    super(`The loss is not finite at step ${step}: training diverged. Try a learning rate below ${lr}.`);
+  constructor(step, { lr, optimizer, embedding }) {
+    const good = usefulRate[optimizer === "adam" ? "adam" : embedding];
+    super(`The loss is not finite at step ${step}: training diverged. Try the learning rate ${good < lr ? good : lr / 10}.`);
     this.name = "DivergedError";
     this.step = step;
   }
@@ -158,7 +162,7 @@ export class Trainer {
   // Draws a batch and descends once. Returns the batch's loss before the step; throws a DivergedError.
   step() {
     const loss = this.model.lossAndGradients(drawBatch(this.settings, this.random));
-    if (!Number.isFinite(loss)) throw new DivergedError(this.stepCount, this.settings.lr);
+    if (!Number.isFinite(loss)) throw new DivergedError(this.stepCount, this.settings);
     this.optimizer.step(this.model.matrices, this.model.gradients);
     this.stepCount++;
     return loss;
