@@ -18,10 +18,32 @@ def exercise(check: Callable[..., str | None]) -> Callable[..., None]:
         if answer is ...:
             print("… no answer yet: replace the dots and run the cell again.")
             return
-        complaint = check(answer)
+        try:
+            complaint = check(answer)
+        except Unusable as error:
+            complaint = str(error)
         print(f"✗ Not yet. {complaint}" if complaint else "✓ Right.")
 
     return feedback
+
+
+class Unusable(Exception):
+    """An answer that cannot be looked at any further; the message is the complaint."""
+
+
+def call(answer, given: str, *arguments):
+    """What a reader's function returns; `given` names the arguments in words.
+
+    Raises:
+        Unusable: the answer is no function, or it stops.
+    """
+    if not callable(answer):
+        raise Unusable(f"The answer must be a function, not {type(answer).__name__}.")
+    try:
+        with np.errstate(all="ignore"):
+            return answer(*arguments)
+    except Exception as error:
+        raise Unusable(f"Called with {given}, your function stops with {type(error).__name__}: {error}") from error
 
 
 def number_complaint(answer, truth: float, tolerance: float, hint: str) -> str | None:

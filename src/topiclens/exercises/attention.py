@@ -4,7 +4,7 @@ import numpy as np
 
 from ..measures import attention_ratios, attention_scores, between_words
 from ..training import History
-from . import array_complaint, exercise, number_complaint
+from . import array_complaint, call, exercise, number_complaint
 
 
 @exercise
@@ -27,18 +27,12 @@ def optimal_ratio(answer):
 @exercise
 def ratios(answer):
     """A function (scores, word_topics) → r of each query word; scores are (V, V), rows = query."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     rng = np.random.default_rng(0)
     word_topics = np.repeat(np.arange(3), (2, 4, 6))
     same = word_topics[:, None] == word_topics
     scores = rng.normal(size=(12, 12)) + 1.5 * same
     for shift in (0.0, rng.normal(size=(12, 1)), 2000.0):
-        try:
-            with np.errstate(all="ignore"):
-                value = answer(scores + shift, word_topics)
-        except Exception as error:
-            return f"Called with 12 × 12 scores, your function stops with {type(error).__name__}: {error}"
+        value = call(answer, "12 × 12 scores", scores + shift, word_topics)
         complaint = array_complaint(value, attention_ratios(scores, word_topics), 1e-6, "")
         if complaint is None:
             continue

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..interventions import permutation_within_topics, swap_columns
 from ..measures import attention_scores, between_words, composed_map
-from . import array_complaint, exercise
+from . import array_complaint, call, exercise
 
 TOPIC_OF = np.arange(100) // 10
 NEXT = TOPIC_OF * 10 + (np.arange(100) + 1) % 10
@@ -32,15 +32,10 @@ def _ring(answer):
 @exercise
 def same_cut(answer):
     """A function (W_K, first, second) → W_K with the effect of swapping W_V's columns."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     rng = np.random.default_rng(0)
     W_K, W_Q, W_V = rng.normal(size=(3, 7, 7))
     first, second = 2, 5
-    try:
-        found = answer(W_K.copy(), first, second)
-    except Exception as error:
-        return f"Called with a 7 × 7 W_K, your function stops with {type(error).__name__}: {error}"
+    found = call(answer, "a 7 × 7 W_K", W_K.copy(), first, second)
     complaint = array_complaint(found, W_K, np.inf, "")
     if complaint:
         return complaint
@@ -65,18 +60,13 @@ def same_cut(answer):
 @exercise
 def next_word(answer):
     """A function (W_K, W_Q) → (W_K, W_Q) of a layer that answers each word with the next one of its topic."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     for seed in range(3):
         rng = np.random.default_rng(seed)
         carrier = permutation_within_topics(TOPIC_OF, rng)[1:] - 1
         code = np.pad(np.eye(100)[carrier], (1, 0))  # rows = query, columns = key
         turn = np.linalg.qr(rng.normal(size=(101, 101)))[0]
         W_K, W_Q = turn * 101**0.5, turn @ code.T * 10
-        try:
-            found = answer(W_K.copy(), W_Q.copy())
-        except Exception as error:
-            return f"Called with two 101 × 101 matrices, your function stops with {type(error).__name__}: {error}"
+        found = call(answer, "two 101 × 101 matrices", W_K.copy(), W_Q.copy())
         if not isinstance(found, tuple | list) or len(found) != 2:
             return "Your function must return the pair W_K, W_Q."
         for name, matrix in zip(("W_K", "W_Q"), found, strict=True):

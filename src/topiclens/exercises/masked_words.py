@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from ..documents import Masking
 from ..theory import bayes_loss_long, shown_shares
-from . import array_complaint, exercise
+from . import array_complaint, call, exercise
 
 SHARE_MASKING, SHARE_LENGTH = Masking(mask_prob=0.2, keep_prob=0.1, random_prob=0.3), 150
 T, WORDS_PER_TOPIC, TAU = 10, 10, 4
@@ -35,8 +35,6 @@ def mask_share(answer) -> str | None:
 @exercise
 def posterior(answer) -> str | None:
     """A function (keep_prob, random_prob, num_topics, tau, words_per_topic) → P(true word = shown word)."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     cases = [
         # (setting, what to say if it fails); the easiest first
         ((0.1, 0.0, 10, 4, 10), "With random_prob = 0 every word that a selected position shows is a kept one."),
@@ -87,8 +85,6 @@ def _known_mistake(answer) -> str | None:
 @exercise
 def finite_floor(answer) -> str | None:
     """A function N → least cross-entropy at a position that shows [MASK], default documents of N words."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     masking = Masking()
     long = bayes_loss_long(T, WORDS_PER_TOPIC, TAU, masking, "cross-entropy", use_query=False)
     for N in (1, 2, 8, 10, 40):
@@ -116,10 +112,7 @@ def finite_floor(answer) -> str | None:
 
 def _value(function: Callable, arguments: tuple) -> tuple[float, str | None]:
     """The number that a reader's function returns, or a complaint."""
-    try:
-        result = function(*arguments)
-    except Exception as error:
-        return np.nan, f"Called with {arguments}, your function stops with {type(error).__name__}: {error}"
+    result = call(function, str(arguments), *arguments)
     try:
         value = np.asarray(result, float)
     except (TypeError, ValueError, RuntimeError):

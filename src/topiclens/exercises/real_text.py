@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import array_complaint, exercise, number_complaint
+from . import array_complaint, call, exercise, number_complaint
 
 
 @exercise
@@ -26,17 +26,11 @@ def coherence(answer):
 @exercise
 def matched(answer):
     """A function (sums, pairs), both (N, 2), → ratio of same to different topic at equal distance."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     rng = np.random.default_rng(0)
     pairs = np.array([[9.0, 3], [6, 8], [3, 30], [0, 40], [2, 0]])
     means = rng.uniform(1, 3, (5, 2))
     sums = means * pairs
-    try:
-        with np.errstate(all="ignore"):
-            value = answer(sums.copy(), pairs.copy())
-    except Exception as error:
-        return f"Called with arrays (5, 2), your function stops with {type(error).__name__}: {error}"
+    value = call(answer, "arrays (5, 2)", sums.copy(), pairs.copy())
     truth = (pairs[:3, 0] @ means[:3, 0]) / (pairs[:3, 0] @ means[:3, 1])
     complaint = number_complaint(value, truth, 1e-9, "")
     if complaint is None or complaint:

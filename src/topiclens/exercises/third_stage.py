@@ -5,7 +5,7 @@ import numpy as np
 from ..claims import code_of
 from ..measures import composed_map, copying_rate, favourite_keys
 from ..training import History
-from . import array_complaint, exercise
+from . import array_complaint, call, exercise
 
 
 def chance(answer) -> None:
@@ -31,14 +31,9 @@ def check_chance(answer):
 @exercise
 def decode(answer):
     """A function (scores, W_V) → (carriers, where each is sent)."""
-    if not callable(answer):
-        return f"The answer must be a function, not {type(answer).__name__}."
     rng = np.random.default_rng(0)
     scores, W_V = rng.normal(size=(2, 12, 12))
-    try:
-        found = answer(scores.copy(), W_V.copy())
-    except Exception as error:
-        return f"Called with 12 × 12 matrices, your function stops with {type(error).__name__}: {error}"
+    found = call(answer, "12 × 12 matrices", scores.copy(), W_V.copy())
     if not isinstance(found, tuple | list) or len(found) != 2:
         return "Your function must return a pair of arrays."
     carrier = scores.argmax(1)
