@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import types
 
 import nbformat
@@ -10,6 +12,7 @@ import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jupyter_cache import get_cache
 from nbformat.v4 import new_code_cell, new_notebook
 
 from booksite import extension, outputs, serve
@@ -230,6 +233,25 @@ class TestOutputs:
         assert path.read_bytes() == before
         assert list(tmp_path.iterdir()) == [path]
         assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+class TestNotebooksUnderTest:
+    def test_what_passed_is_not_run_again_by_the_build(self, tmp_path):
+        right, wrong = (
+            new_notebook(cells=[new_code_cell("display({'text/html': '<b>3</b>'}, raw=True)"), new_code_cell(last)])
+            for last in ("1 + 2", "1 / 0")
+        )
+        for name, notebook in (("right", right), ("wrong", wrong)):
+            nbformat.write(notebook, tmp_path / f"{name}.ipynb")
+        command = [sys.executable, "-m", "pytest", "-p", "booksite.nbval", "--nbval", "--rootdir", str(tmp_path)]
+        run = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True)
+        assert "1 failed, 3 passed" in run.stdout
+        cache = get_cache(extension.cache_folder(tmp_path))
+        bundle = cache.get_cache_bundle(cache.match_cache_notebook(right).pk)
+        figure, text = (cell.outputs[0].data for cell in bundle.nb.cells)
+        assert (figure, text) == ({"text/html": "<b>3</b>"}, {"text/plain": "3"})
+        with pytest.raises(KeyError):
+            cache.match_cache_notebook(wrong)
 
 
 class TestServe:

@@ -59,6 +59,13 @@ def _digest(*paths: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def cache_folder(root: Path) -> Path:
+    """Where the book at `root` keeps what its notebooks put out, for this state of the package and the pins."""
+    package = Path(importlib.util.find_spec("topiclens").origin).parent
+    pins = root / "requirements.txt"
+    return root / "_build" / ".jupyter_cache" / _digest(package, *([pins] if pins.exists() else []))
+
+
 def _note_sources(app, config):
     """Let a change of code reach the pages.
 
@@ -66,11 +73,8 @@ def _note_sources(app, config):
     cells changed; neither looks at the package that the cells import. So a hash of the package becomes the cache's
     folder, and a hash of this machinery a setting.
     """
-    package = Path(importlib.util.find_spec("topiclens").origin).parent
-    pins = Path(app.srcdir, "requirements.txt")
-    caches = Path(app.outdir).parent / ".jupyter_cache"
-    cache = caches / _digest(package, *([pins] if pins.exists() else []))
-    for stale in caches.glob("*"):
+    cache = cache_folder(Path(app.srcdir))
+    for stale in cache.parent.glob("*"):
         if stale != cache:
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
     config.nb_execution_cache_path = str(cache)
