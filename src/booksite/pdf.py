@@ -4,6 +4,7 @@ All articles become one document, so that Chromium makes the links between pages
 of all headings. The folder `print/` holds what runs in the browser.
 """
 
+import io
 import shutil
 import sys
 import threading
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import yaml
 from playwright.sync_api import Browser, Page, sync_playwright
+from pypdf import PdfReader
 
 from booksite.serve import SITE, make_server
+from topiclens.files import whole_file
 
 HERE = Path(__file__).parent / "print"
 BOOK = SITE.parent / "book.pdf"
@@ -27,6 +30,15 @@ ARGUMENTS = (
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+
+PAPER = {
+    "format": "A4",
+    "margin": {"top": "16mm", "bottom": "18mm", "left": "17.5mm", "right": "17.5mm"},
+    "print_background": True,
+    "display_header_footer": True,
+    "header_template": "<span></span>",
+    "footer_template": '<p class="pageNumber" style="width: 100%; text-align: center; font-size: 8px"></p>',
+}
 
 
 def find_chromium() -> str | None:
@@ -53,18 +65,14 @@ def open_book(browser: Browser, origin: str, parts: list[dict]) -> Page:
 
 
 def print_book(page: Page, path: Path) -> None:
-    numbers = '<p style="width: 100%; text-align: center; font-size: 8px"><span class="pageNumber"></span></p>'
-    page.pdf(
-        path=path,
-        format="A4",
-        margin={"top": "16mm", "bottom": "18mm", "left": "17.5mm", "right": "17.5mm"},
-        print_background=True,
-        display_header_footer=True,
-        header_template="<span></span>",
-        footer_template=numbers,
-        outline=True,
-        tagged=True,
-    )
+    """Write the PDF; a first printing finds the page numbers of the contents, which Chromium's CSS cannot refer to."""
+    draft = PdfReader(io.BytesIO(page.pdf(**PAPER)))
+    places = draft.named_destinations
+    for entry in page.locator(".book-contents [data-place]").all():
+        place = places[f"/{entry.get_attribute('data-place')}"]
+        entry.evaluate("(entry, number) => (entry.textContent = number)", draft.get_destination_page_number(place) + 1)
+    with whole_file(path) as temporary:
+        page.pdf(path=temporary, outline=True, tagged=True, **PAPER)
 
 
 def main() -> str | None:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from pypdf import PdfReader
 
 from booksite.pdf import open_book, print_book
 
@@ -64,6 +65,12 @@ def test_links_stay_inside(book):
 def test_paper(book, tmp_path):
     print_book(book, tmp_path / "book.pdf")
     pdf = (tmp_path / "book.pdf").read_bytes()
+    contents, *pages = (page.extract_text() for page in PdfReader(tmp_path / "book.pdf").pages)
+    for part in PARTS:
+        for name in part["pages"]:
+            title = book.locator(f"#{name.replace('/', '-')} h1").inner_text()
+            number = int(re.search(rf"{re.escape(title)}\s+(\d+)", contents)[1])
+            assert title in " ".join(pages[number - 2].split())  # which may be broken into lines
     assert pdf.startswith(b"%PDF")
     assert len(re.findall(rb"/Type /Page\b", pdf)) > 10
     assert len(re.findall(rb"/Dest\b", pdf)) > 20

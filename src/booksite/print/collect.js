@@ -12,7 +12,7 @@ async (parts) => {
     if (!response.ok) throw new Error(`${response.status}: ${response.url}`);
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const article = page.querySelector("article");
-    article.querySelectorAll(".book-map, .headerlink, button, script:not([type^='application/vnd'])").forEach((e) => e.remove());
+    article.querySelectorAll(".book-map, .book-play, .headerlink, button, script:not([type^='application/vnd'])").forEach((e) => e.remove());
     article.querySelectorAll("noscript").forEach((e) => !e.closest(".book-figure") && e.replaceWith(...e.childNodes));
     for (const details of article.querySelectorAll("details")) details.open = true;
     for (const link of article.querySelectorAll("a[href]")) {
@@ -34,7 +34,9 @@ async (parts) => {
       link.href = `#${ids.has(id) ? id : id.split("--")[0]}`; // such as settings for the playground
     }
   }
-  const entry = (name) => `<li><a href="#${anchor(name)}">${articles.get(name).querySelector("h1").textContent}</a></li>`;
+  const titleOf = (name) => articles.get(name).querySelector("h1").textContent;
+  const entry = (name) =>
+    `<li><a href="#${anchor(name)}">${titleOf(name)}</a> <span data-place="${anchor(name)}">000</span></li>`;
   const part = ({ caption, pages }) => `<p>${caption}</p><ul>${pages.map(entry).join("")}</ul>`;
   const head = [...document.head.querySelectorAll("link[rel=stylesheet], script")];
   const kept = head.filter((e) => e.matches("link, [src*='book.js'], [src*='mathjax']") || /window.MathJax/.test(e.text));
