@@ -86,6 +86,8 @@ def _run_notebooks(app, env, docnames):
 
     What fails here is run again by myst-nb, which reports it.
     """
+    if app.config.nb_execution_mode != "cache":
+        return
     cache = get_cache(app.config.nb_execution_cache_path)
     for path in map(env.doc2path, docnames):
         if Path(path).suffix == ".ipynb":
