@@ -132,6 +132,10 @@ class TestFigureHtml:
         text = re.search(f'<script type="{re.escape(MIME)}">(.*?)</script>', html, re.S)[1]
         assert json.loads(text) == shrink(figure)
 
+    def test_a_figure_that_plays_says_so(self):
+        assert "data-plays" not in figure_html(as_json(heatmap()))
+        assert " data-plays " in figure_html(as_json(heatmap(meta={"alt": "what is seen", "plays": True})))
+
     def test_text_cannot_end_the_script(self):
         html = figure_html(as_json(heatmap().update_layout(title="</script><!--")))
         assert html.count("</script>") == 1

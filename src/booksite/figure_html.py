@@ -35,8 +35,9 @@ def figure_html(figure: dict) -> str:
     # "<" occurs in JSON only within strings, where \u003c means the same and cannot end the script element.
     text = text.replace("<", "\\u003c")
     alt = html.escape(alt)
+    plays = " data-plays" if meta.get("plays") else ""
     return (
-        f'<figure class="book-figure" aria-label="{alt}"'
+        f'<figure class="book-figure"{plays} aria-label="{alt}"'
         f' style="--height:{height}px;--narrow-height:{narrow_height}px">'
         f'<script type="{MIME}">{text}</script>'
         f"<noscript><p>This figure needs JavaScript. What it shows: {alt}</p></noscript></figure>\n"

@@ -69,6 +69,7 @@ def slider_figure(
     signed: bool = True,
     rows: str = "word",
     columns: str = "word",
+    plays: bool = False,
 ) -> go.Figure:
     """A stack of (V, V) matrices behind one slider, with play and pause; colours fixed, so that growth is seen.
 
@@ -79,6 +80,7 @@ def slider_figure(
         labels: K names of the slider's positions, for instance the checkpoints' steps.
         slider: what the slider goes through, for instance "step" or "α".
         limit, signed, rows, columns: as in `matrix_figure`; the limit is chosen for the last matrix.
+        plays: in the book's page, show all matrices once as the page opens.
 
     Raises:
         ValueError: shapes that do not fit, or a limit that is not above 0.
@@ -95,7 +97,8 @@ def slider_figure(
         f"{title}, with a slider over {slider} from {labels[0]} to {labels[-1]}. "
         f"Means of the topic blocks at {labels[0]}: {means[0]}; at {labels[-1]}: {means[-1]}."
     )
-    _finish(figure, title, _two_lines(means[-1]), alt, SQUARE + SLIDER, narrow={"height": SQUARE_ON_PHONE + SLIDER})
+    narrow = {"height": SQUARE_ON_PHONE + SLIDER}
+    _finish(figure, title, _two_lines(means[-1]), alt, SQUARE + SLIDER, narrow=narrow, plays=plays)
     _add_slider(figure, labels, f"{slider} ")
     figure.update_layout(width=SQUARE)
     return figure
@@ -782,7 +785,8 @@ def _finish(figure, title, subtitle, alt, height, **meta):
     """What all figures share.
 
     `layout.meta` speaks to the page: "alt" is what a screen reader says, "narrow" what changes in the layout on a
-    phone, and "click" lets a click on a cell press the menu's button of that name.
+    phone, "click" lets a click on a cell press the menu's button of that name, and "plays" shows all frames once
+    as the page opens.
     """
     figure.update_layout(
         template="none",  # plotly's default one adds 7 KB a figure; the page brings its colours

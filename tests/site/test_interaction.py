@@ -23,6 +23,22 @@ NUMBERS = """
 """
 
 
+# Which matrix of the preview stands in its window, noted until the last one does; and when it began to move.
+WATCH_PREVIEW = """
+async (matrices) => {
+  const place = matrices.parentElement;
+  const last = matrices.height / matrices.width - 1;
+  const seen = [];
+  const [{ startTime }] = matrices.getAnimations();
+  while (seen.at(-1) !== last) {
+    const [top, windowTop] = [matrices, place].map((each) => each.getBoundingClientRect().top);
+    seen.push(Math.round((windowTop - top) / place.clientHeight));
+    await new Promise(requestAnimationFrame);
+  }
+  return { seen, startTime };
+}
+"""
+
 # What the Tab key should reach in an article, and marks for what it has reached.
 STOPS = "article :is(a[href], button, input, select, summary, [tabindex='0'])"
 NEXT_STOP = f"""
@@ -372,6 +388,35 @@ def test_failure_is_shown(visit, find_figure):
     figure.scroll_into_view_if_needed()
     expect(figure.get_by_role("alert")).to_be_visible()
     assert any("figure not drawn" in problem for problem in visit.problems)
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_the_first_figure_plays_before_plotly_is_there(browser, origin, motion):
+    """A slow machine reads plotly for seconds. Its reader sees a moving figure before, or a still one if asked for."""
+    context = browser.new_context(reduced_motion=motion)
+    page, held = context.new_page(), []
+    page.route("**/plotly.min.js*", lambda route: held.append(route))
+    page.goto(f"{origin}/book/intro.html", wait_until="commit")
+    figure = page.locator(".book-figure").first
+    preview = figure.locator("canvas").evaluate(WATCH_PREVIEW)
+    shown = preview["seen"]
+    assert shown == sorted(shown)
+    assert len(set(shown)) == 1 if motion == "reduce" else len(set(shown)) > 3
+    colours = figure.locator("canvas").evaluate(
+        "c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
+    )
+    assert colours > 50
+    held[0].continue_()
+    page.wait_for_function("f => f.dataset.state === 'drawn'", arg=figure.element_handle())
+    assert not figure.locator(".preview").count()
+    slider = figure.get_by_role("slider")
+    assert slider.input_value() == slider.get_attribute("max")
+    loaded = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.toJSON())")
+    (plotly,) = (each for each in loaded if "plotly" in each["name"])
+    assert plotly["startTime"] >= preview["startTime"]
+    before = sum(each["encodedBodySize"] for each in loaded if each["startTime"] < preview["startTime"])
+    assert before < plotly["encodedBodySize"]
+    context.close()
 
 
 def test_cross_reference(visit, site):

@@ -202,6 +202,58 @@
     });
   }
 
+  /* ---- before plotly ---- */
+
+  /* 256 colours of a plotly colour scale, as a canvas stores them. */
+  function palette(colorscale) {
+    const context = new OffscreenCanvas(256, 1).getContext("2d");
+    const gradient = context.createLinearGradient(0, 0, 256, 0);
+    for (const [place, colour] of colorscale) gradient.addColorStop(place, colour);
+    context.fillStyle = gradient;
+    context.fillRect(0, 0, 256, 1);
+    return new Uint32Array(context.getImageData(0, 0, 256, 1).data.buffer);
+  }
+
+  /* Reading plotly keeps a slow machine busy for seconds, so the figure that plays as its page opens does so without.
+   * Its matrices stand below one another in one tall picture, which moves behind a window of one matrix' height. That
+   * is no work for scripts, and goes on while they are busy. `figure.played` waits for the end.
+   */
+  async function play(figure) {
+    const { data, layout, frames } = restore(JSON.parse(figure.querySelector("script").textContent));
+    const [{ zmin, zmax, colorscale }] = data;
+    const colours = palette(colorscale);
+    const colour = (value) => colours[Math.round((255 * (Math.min(Math.max(value, zmin), zmax) - zmin)) / (zmax - zmin))];
+    const size = frames[0].data[0].z.length;
+    const pixels = new Uint32Array(frames.length * size * size);
+    frames.forEach((frame, k) =>
+      frame.data[0].z.forEach((row, i) => pixels.set(Uint32Array.from(row, colour), (k * size + i) * size)),
+    );
+    const matrices = element("canvas", { width: size, height: frames.length * size });
+    matrices.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), size), 0, 0);
+    const [{ steps, currentvalue }] = layout.sliders;
+    const labels = element("div", {}, ...steps.map(({ label }) => element("div", {}, label)));
+    figure.append(
+      element(
+        "div",
+        { className: "preview", ariaHidden: "true" },
+        element("div", { className: "title" }, layout.title.text),
+        element("div", { className: "place" }, element("div", { className: "window" }, matrices)),
+        element("div", { className: "label" }, currentvalue.prefix, element("div", {}, labels)),
+      ),
+    );
+    const last = frames.length - 1;
+    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches; // then its end is shown at once
+    const moves = [matrices, labels].map((moved) =>
+      moved.animate(
+        { transform: ["translateY(0)", `translateY(${(-100 * last) / frames.length}%)`] },
+        { duration: still ? 0 : 250 * last, easing: `steps(${last})`, fill: "forwards" },
+      ),
+    );
+    figure.played = Promise.all(moves.map((move) => move.finished));
+    window.addEventListener("pointerdown", () => moves.forEach((move) => move.finish()), { once: true });
+    await Promise.all(moves.map((move) => move.ready));
+  }
+
   /* ---- drawing ---- */
 
   let library;
@@ -248,6 +300,7 @@
     try {
       // When printing begins there is no time to wait: with the library at hand, drawing must not be put off.
       if (!window.Plotly) await loadPlotly();
+      await figure.played;
       await plot(figure);
       figure.dataset.state = "drawn";
     } catch (error) {
@@ -257,7 +310,8 @@
     }
   }
 
-  function startFigures() {
+  async function startFigures() {
+    await Promise.allSettled([...figures].filter((figure) => "plays" in figure.dataset).map(play));
     loadPlotly().catch(() => {}); // draw() reports it
     const near = new IntersectionObserver(
       (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
