@@ -1,5 +1,6 @@
 import base64
 import json
+from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
@@ -198,9 +199,22 @@ def test_block_panels_show_each_matrix_in_8_bits_on_its_own_scale():
         assert trace.z.dtype == np.uint8
         assert np.corrcoef(matrix[off], trace.z[off].astype(float))[0, 1] > 0.97
         assert np.isin([0, 255], trace.z).all()
-    assert figure.data[1].xaxis == "x2"
-    assert figure.data[2].xaxis == "x4"  # below the panel of the same name
-    assert [head.text for head in figure.layout.annotations if head.text != " "] == ["<b>a</b>", "<b>b</b>"]
+    assert [head.text for head in figure.layout.annotations] == ["M", "<b>a</b>", "A", "A", "<b>b</b>"]
+
+
+def test_block_panels_stand_beside_each_other_while_there_is_room():
+    panels = dict.fromkeys(("M", "A", "B"), STACK[0])
+    layout = block_panels_figure({"a": panels, "b": panels, "c": panels | {"C": STACK[1]}}, title="P").layout
+    axes = ["xaxis", *(f"xaxis{n}" for n in range(2, 11))]
+    wide = [layout[axis].domain for axis in axes]
+    assert all(left[1] < right[0] for left, right in pairwise(wide[:6]))
+    assert wide[6] == wide[0]
+    narrow = layout.meta["narrow"]
+    tops = [narrow[axis.replace("x", "y", 1) + ".domain"][1] for axis in axes]
+    assert tops == sorted(tops, reverse=True)
+    assert len(set(tops)) == 3
+    assert narrow[axes[3] + ".domain"] == narrow[axes[0] + ".domain"]
+    assert narrow[axes[9] + ".domain"][1] <= 1
 
 
 def test_carriers_stand_at_the_largest_entries():

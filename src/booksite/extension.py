@@ -9,6 +9,7 @@ import html
 import importlib.metadata
 import importlib.util
 import logging
+import re
 import shutil
 from pathlib import Path
 
@@ -27,6 +28,9 @@ HERE = Path(__file__).parent
 
 # What MathJax fetches on its own: fonts, and macros beyond the bundle, when a page first uses them.
 MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2")
+
+
+GAP = re.compile(r"^.*\S {2,}\S", re.MULTILINE)  # a line with a gap, as between a table's columns
 
 
 class PlotlyRenderer:
@@ -133,6 +137,13 @@ def _give_proofs_titles(app, doctree):
         box.insert(0, nodes.title("", "Proof"))
 
 
+def _let_lines_break(app, doctree):
+    """Mark printed text whose lines may break on a phone: all but tables, which have gaps in two lines or more."""
+    for text in doctree.findall(nodes.literal_block):
+        if "output" in text["classes"] and len(GAP.findall(text.astext())) < 2:
+            text["classes"].append("prose")
+
+
 def _mend_roles(app, pagename, templatename, context, doctree):
     """docutils puts entries of a withdrawn role into its lists of references; screen readers then see empty lists."""
     if "body" in context:
@@ -210,6 +221,7 @@ def setup(app):
     app.connect("env-before-read-docs", _run_notebooks)
     app.connect("builder-inited", _stage_playground)
     app.connect("doctree-read", _give_proofs_titles)
+    app.connect("doctree-read", _let_lines_break)
     app.connect("html-page-context", _mend_roles)
     app.connect("html-page-context", _add_play_link)
     app.connect("html-page-context", _add_map)

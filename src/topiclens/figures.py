@@ -7,6 +7,7 @@ Letters in shapes: D documents, N positions, V words, K frames.
 """
 
 from itertools import pairwise
+from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,6 +18,7 @@ from .documents import FIRST_WORD, MASK, PAD, MaskedDocuments
 from .measures import block_means
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito: told apart by all
+THIN = "#2A86D1"  # the first of them for thin marks, as far from white as from a dark page's black
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SIGNED, FROM_ZERO = "RdBu_r", "Cividis"
 LINE = "rgba(128,128,128,0.7)"  # seen on light and on dark ground
@@ -178,55 +180,89 @@ def compare_figure(learned: np.ndarray, theory: np.ndarray, word_topics: np.ndar
 
 
 def block_panels_figure(settings: dict[str, dict[str, np.ndarray]], *, title: str) -> go.Figure:
-    """Small multiples: a line for each setting with a small picture of each of its matrices.
+    """Small multiples: for each setting its name, and below it a small picture of each of its matrices.
 
-    Each panel has a scale of its own: white is the median of the entries off the diagonal, and full colour what a
-    twentieth of them exceed. Values are stored in 8 bits, so that many panels make a small page.
+    Settings stand beside each other while their panels fit into a line of six, on a phone of four. Each panel has a
+    scale of its own: white is the median of the entries off the diagonal, and full colour what a twentieth of them
+    exceed. Values are stored in 8 bits, so that many panels make a small page.
 
     Args:
-        settings: setting → panel → (V, V) matrix. Panels of one name stand below each other; one may be missing.
+        settings: setting → panel → (V, V) matrix; at most four panels.
 
     Raises:
         ValueError: no setting, or a matrix that is not square.
     """
     if not settings:
         raise ValueError("settings is empty: there is no setting to draw")
-    names = list(dict.fromkeys(name for panels in settings.values() for name in panels))
-    rows, columns = len(settings), len(names)
-    heads = [f"<b>{setting}</b>" if k == 0 else " " for setting in settings for k in range(columns)]
-    height = 100 + 125 * rows
-    figure = make_subplots(
-        rows, columns, subplot_titles=heads, horizontal_spacing=0.02, vertical_spacing=24 / (125 * rows)
+    sizes = [len(panels) for panels in settings.values()]
+    (places, height), (places_on_phone, height_on_phone) = (
+        _panel_places(sizes, slots, pixels) for slots, pixels in ((6.25, 100), (4, 78))
     )
-    for row, (setting, panels) in enumerate(settings.items(), start=1):
-        for name, matrix in panels.items():
-            matrix = np.asarray(matrix, float)
-            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
-                raise ValueError(f"{setting}, {name}: shape {matrix.shape}; a panel is a (V, V) matrix, V ≥ 2")
-            entries = matrix[~np.eye(len(matrix), dtype=bool)]
-            middle = np.median(entries)
-            reach = np.quantile(abs(entries - middle), 0.95) or 1.0
-            levels = np.clip(127.5 + 127.5 * (matrix - middle) / reach, 0, 255).round().astype(np.uint8)
-            hover = f"{setting}<br>{name}<br>row %{{y}}, column %{{x}}<extra></extra>"
-            figure.add_heatmap(
-                z=levels, x0=1, y0=1, coloraxis="coloraxis", hovertemplate=hover, row=row, col=names.index(name) + 1
-            )
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, autorange="reversed")
-    figure.update_annotations(font_size=12, yanchor="bottom")
-    for head in figure.layout.annotations[::columns]:
-        head.update(x=0, xanchor="left")
+    figure, labels = go.Figure(), []
+    narrow = {"height": height_on_phone + 50}
+    every = [(setting, name, matrix) for setting, panels in settings.items() for name, matrix in panels.items()]
+    for n, (setting, name, matrix) in enumerate(every):
+        matrix = np.asarray(matrix, float)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+            raise ValueError(f"{setting}, {name}: shape {matrix.shape}; a panel is a (V, V) matrix, V ≥ 2")
+        entries = matrix[~np.eye(len(matrix), dtype=bool)]
+        middle = np.median(entries)
+        reach = np.quantile(abs(entries - middle), 0.95) or 1.0
+        levels = np.clip(127.5 + 127.5 * (matrix - middle) / reach, 0, 255).round().astype(np.uint8)
+        hover = f"{setting}<br>{name}<br>row %{{y}}, column %{{x}}<extra></extra>"
+        axis = str(n + 1) if n else ""
+        figure.add_heatmap(
+            z=levels, x0=1, y0=1, coloraxis="coloraxis", hovertemplate=hover, xaxis=f"x{axis}", yaxis=f"y{axis}"
+        )
+        square = {"visible": False, "constrain": "domain"}
+        (left, right, bottom, top), (*across, low, high) = places[n], places_on_phone[n]
+        figure.layout[f"xaxis{axis}"] = {"domain": [left, right], "anchor": f"y{axis}", **square}
+        figure.layout[f"yaxis{axis}"] = {
+            "domain": [bottom, top], "anchor": f"x{axis}", "scaleanchor": f"x{axis}", "constraintoward": "top",
+            "autorange": "reversed", **square,
+        }  # fmt: skip
+        narrow |= {f"xaxis{axis}.domain": across, f"yaxis{axis}.domain": [low, high]}
+        texts = [(name.replace(", ", ",<br>"), 10, 0)]
+        if name == next(iter(settings[setting])):
+            texts.append((f"<b>{setting}</b>", 12, 26))
+        for text, size, up in texts:
+            narrow |= {f"annotations[{len(labels)}].x": across[0], f"annotations[{len(labels)}].y": high}
+            labels.append(
+                {
+                    "text": text, "font": {"size": size}, "x": left, "y": top, "yshift": up, "xref": "paper",
+                    "yref": "paper", "xanchor": "left", "yanchor": "bottom", "align": "left", "showarrow": False,
+                }
+            )  # fmt: skip
+    names = dict.fromkeys(name for _, name, _ in every)
     alt = (
-        f"{title}: small pictures of {', '.join(names)}, a line for each of {rows} settings: {', '.join(settings)}. "
-        "The table beside it holds their numbers."
+        f"{title}: small pictures of {', '.join(names)}, side by side for each of {len(settings)} settings: "
+        f"{', '.join(settings)}. The table beside it holds their numbers."
     )
-    _finish(figure, title, " · ".join(names), alt, height)
+    _finish(figure, title, None, alt, height + 50, narrow=narrow)
     figure.update_layout(
-        width=105 * columns + 20,
-        margin={"l": 10, "r": 10, "t": 100, "b": 10},
+        annotations=labels,
+        width=690,
+        margin={"l": 4, "r": 4, "t": 46, "b": 4},
         coloraxis={"colorscale": SIGNED, "cmin": 0, "cmax": 255, "showscale": False},
     )
     return figure
+
+
+def _panel_places(sizes, slots, pixels):
+    """Where panels stand, in lines of `slots` with a head above each: [(left, right, bottom, top)], and the height."""
+    line, slot, cells = 0, 0.0, []
+    for size in sizes:
+        if slot + size > slots:
+            line, slot = line + 1, 0.0
+        cells += [(line, slot + k) for k in range(size)]
+        slot += size + 0.25
+    head = 52
+    height = (line + 1) * (pixels + head)
+    tops = [1 - (line * (pixels + head) + head) / height for line, _ in cells]
+    return [
+        (slot / slots, (slot + 0.95) / slots, top - pixels / height, top)
+        for (_, slot), top in zip(cells, tops, strict=True)
+    ], height
 
 
 def carrier_figure(
@@ -260,7 +296,7 @@ def carrier_figure(
             for q, t, k, s, o in zip(numbers, word_topics, key + FIRST_WORD, share, out + FIRST_WORD, strict=True)
         ]
         common = {"y": numbers, "mode": "markers", "hovertext": hover, "hoverinfo": "text"}
-        circle = {"symbol": "circle-open", "size": (4 + 6 * share).round(1), "color": COLOURS[0]}
+        circle = {"symbol": "circle-open", "size": (4 + 6 * share).round(1), "color": THIN, "line": {"width": 2}}
         cross = {"symbol": "x-thin", "size": 5, "line": {"width": 1.5, "color": COLOURS[1]}}
         traces.append(
             [
@@ -788,6 +824,7 @@ def _finish(figure, title, subtitle, alt, height, **meta):
     phone, "click" lets a click on a cell press the menu's button of that name, and "plays" shows all frames once
     as the page opens.
     """
+    narrow = {"title.font.size": 14, "title.text": "<br>".join(wrap(title, 42))} | meta.get("narrow", {})
     figure.update_layout(
         template="none",  # plotly's default one adds 7 KB a figure; the page brings its colours
         title={
@@ -802,5 +839,5 @@ def _finish(figure, title, subtitle, alt, height, **meta):
         height=height,
         margin={"l": 50, "r": 16, "t": 90, "b": 50},
         font={"size": 12},
-        meta={"alt": alt, **meta},
+        meta={"alt": alt, **meta, "narrow": narrow},
     )

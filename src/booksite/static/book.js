@@ -347,16 +347,26 @@
     });
   }
 
-  /* ---- maths ---- */
+  /* ---- what is wider than a phone ---- */
 
-  /* A formula that is wider than a phone scrolls by itself; with this, from the keyboard, too. */
-  async function letFormulasScroll() {
+  /* Formulas, tables and code then scroll by themselves. book.css fades the edge beyond which they go on; the theme lets
+   * the keyboard scroll all but formulas.
+   */
+  async function letWideThingsScroll() {
     await window.MathJax?.startup?.promise;
-    for (const formula of document.querySelectorAll("div.math mjx-container")) {
-      if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+    const update = ({ target }) => {
+      const { scrollLeft, clientWidth, scrollWidth } = target;
+      target.classList.toggle("goes-on", scrollLeft + clientWidth < scrollWidth - 1);
+      if (target.matches("mjx-container")) target.tabIndex = scrollWidth > clientWidth ? 0 : -1;
+    };
+    const sizes = new ResizeObserver((entries) => entries.forEach(update));
+    const wide = "div.math mjx-container, .highlight pre, .cell_output .text_html, .pst-scrollable-table-container";
+    for (const box of document.querySelectorAll(wide)) {
+      box.addEventListener("scroll", update, { passive: true });
+      sizes.observe(box);
     }
   }
 
   if (figures.length) startFigures(); // the script is deferred: the page is there
-  window.addEventListener("load", letFormulasScroll);
+  window.addEventListener("load", letWideThingsScroll);
 })();
