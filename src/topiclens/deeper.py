@@ -97,36 +97,46 @@ class DeeperTransformer(nn.Module):
         Raises:
             ValueError: documents longer than the model has positions.
         """
+        stream, attention = self._run(masked)
+        return stream, torch.stack(attention)
+
+    def forward(self, masked: MaskedDocuments) -> Tensor:
+        """(Q, V+1) logits at the selected positions, in row-major order."""
+        # The last layer is read there only: P positions of each document are enough, its selected ones first.
+        most = masked.selected.sum(1).max()
+        asked = np.argsort(~masked.selected, axis=1, kind="stable")[:, :most]  # (D, P)
+        stream, _ = self._run(masked, asked)
+        selected = np.take_along_axis(masked.selected, asked, axis=1)
+        return stream[torch.as_tensor(selected, device=stream.device)] @ self.W_E + self.b
+
+    def _run(self, masked, asked=None):
+        """What `run` does, as a list of attentions; in the last layer at the positions `asked` (D, P), if given."""
         stream = embed(self.W_E, masked)
-        N = stream.shape[1]
+        D, N, _ = stream.shape
         if self.positions:
             if self.positions < N:
                 raise ValueError(f"documents of {N} words are too long for a model with {self.positions} positions")
             stream = stream + self.W_P[:, :N].T
         visible = masked.present if self.see_selected else masked.present & ~masked.selected
-        visible = torch.as_tensor(visible, device=stream.device)[
-            :, None, None, :
-        ]  # (D, 1, 1, N): alike for all queries
+        visible = torch.as_tensor(visible, device=stream.device)[:, None].expand(D, N, N)  # rows = query
         if self.causal:
             visible = visible & torch.ones(N, N, dtype=torch.bool, device=stream.device).tril()
         attention = []
-        for layer in range(len(self.W_V)):
-            read = self._normalised(stream)
-            keys = torch.einsum("had,bnd->bhna", self.W_K[layer], read)
-            queries = torch.einsum("had,bnd->bhna", self.W_Q[layer], read)
+        for layer, (W_K, W_Q, W_V) in enumerate(zip(self.W_K, self.W_Q, self.W_V, strict=True)):
+            read = asking = self._normalised(stream)
+            if asked is not None and layer == len(self.W_V) - 1:
+                at = torch.as_tensor(asked + N * np.arange(D)[:, None], device=stream.device)
+                stream, asking, visible = (x.flatten(0, 1)[at] for x in (stream, read, visible))
+            keys, queries = split_heads(read, W_K), split_heads(asking, W_Q)
             scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[3])
-            attention.append(masked_softmax(scores, visible))
-            heads = attention[-1] @ read[:, None]  # (D, H, N, d)
-            stream = self._added(stream, torch.einsum("bhnd,hed->bne", heads, self.W_V[layer]))
+            attention.append(masked_softmax(scores, visible[:, None]))
+            heads = attention[-1].flatten(1, 2) @ read  # (D, H·N, d)
+            heads = heads.unflatten(1, scores.shape[1:3]).transpose(1, 2).flatten(2)  # (D, N, H·d)
+            stream = self._added(stream, heads @ W_V.transpose(1, 2).flatten(0, 1))
             if self.mlp:
                 hidden = F.relu(self._normalised(stream) @ self.W_1[layer].T)
                 stream = self._added(stream, hidden @ self.W_2[layer].T)
-        return self._normalised(stream), torch.stack(attention)
-
-    def forward(self, masked: MaskedDocuments) -> Tensor:
-        """(Q, V+1) logits at the selected positions, in row-major order."""
-        stream, _ = self.run(masked)
-        return stream[torch.as_tensor(masked.selected, device=stream.device)] @ self.W_E + self.b
+        return self._normalised(stream), attention
 
     def predictions(self, masked: MaskedDocuments) -> tuple[Tensor, np.ndarray, np.ndarray]:
         """What `training.loss_of` wants: (Q, V+1) logits, (Q,) their rows, (Q,) the true ids."""
@@ -138,6 +148,11 @@ class DeeperTransformer(nn.Module):
 
     def _added(self, stream, part):
         return stream + part if self.residual else part
+
+
+def split_heads(read: Tensor, W: Tensor) -> Tensor:
+    """(D, H, N, d_a) keys or queries from (D, N, d) and (H, d_a, d)."""
+    return (read @ W.flatten(0, 1).T).unflatten(2, W.shape[:2]).transpose(1, 2)
 
 
 def word_effects(model: DeeperTransformer, words: np.ndarray) -> np.ndarray:

@@ -167,10 +167,11 @@ class TopicTransformer(nn.Module):
             outputs = average @ self.outputs_per_id() + self.b
             return outputs.index_select(0, torch.as_tensor(batch.document, device=device))
         counts, document = (torch.as_tensor(a, device=device) for a in (batch.counts, batch.document))
-        empty = ~counts.any(1, keepdim=True)
-        log_counts = counts.log().masked_fill(empty, 0.0)  # −∞ where a document does not show an id
+        absent, empty = counts == 0, ~counts.any(1, keepdim=True)
+        # The logarithm of 0 is slow to compute.
+        log_counts = counts.clamp(min=1).log().masked_fill(absent & ~empty, -math.inf)
         scores = F.embedding(torch.as_tensor(batch.query, device=device), self.scores())
-        weights = (scores + log_counts[document]).softmax(1)
+        weights = (scores + log_counts.index_select(0, document)).softmax(1)
         if empty.any():
             weights = weights.masked_fill(empty[document], 0.0)
         return weights @ self.outputs_per_id() + self.b
@@ -190,5 +191,6 @@ def embed(W_E: Tensor, masked: MaskedDocuments) -> Tensor:
 def masked_softmax(scores: Tensor, visible: Tensor) -> Tensor:
     """Softmax over the last axis among the visible entries; all zeros where none is visible."""
     empty = ~visible.any(-1, keepdim=True)
-    scores = scores.masked_fill(~(visible | empty), -math.inf)
-    return scores.softmax(-1).masked_fill(empty, 0.0)
+    hidden = torch.zeros(visible.shape, device=scores.device).masked_fill(~(visible | empty), -math.inf)
+    weights = (scores + hidden).softmax(-1)
+    return weights.masked_fill(empty, 0.0) if empty.any() else weights

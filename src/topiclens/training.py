@@ -190,7 +190,7 @@ def train(
             losses[step] = value.item()
             if not math.isfinite(losses[step]):
                 raise TrainingDiverged(step, lr)
-            descent.zero_grad()
+            model.zero_grad()
             value.backward()
             if decay:
                 for group in descent.param_groups:
