@@ -10,6 +10,7 @@ import nbformat
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from docutils import nodes
 from hypothesis import given
 from hypothesis import strategies as st
 from jupyter_cache import get_cache
@@ -121,6 +122,13 @@ class TestShrink:
         step = round_step(bound)
         assert step <= bound < 2.5 * step * (1 + 1e-9)
         assert re.fullmatch(r"[125](\.0)?(e.*)?", f"{step:.1e}")
+
+
+def test_printed_sentences_may_break_and_tables_may_not():
+    texts = [("a sentence with words  and a gap", ["output"]), ("a   b\n1   2", ["output"]), ("code", [])]
+    page = nodes.section("", *(nodes.literal_block(text, text, classes=classes) for text, classes in texts))
+    extension._let_lines_break(None, page)
+    assert ["prose" in block["classes"] for block in page] == [True, False, False]
 
 
 class TestFigureHtml:

@@ -390,6 +390,19 @@ def test_failure_is_shown(visit, find_figure):
     assert any("figure not drawn" in problem for problem in visit.problems)
 
 
+def test_what_is_wider_than_a_phone(visit):
+    """Printed sentences break. A table scrolls, by the keyboard, too, and fades where it goes on."""
+    visit = visit("light", 375)
+    page = visit.open("book/09-real-text")
+    assert page.locator(".prose pre").count() > 10
+    assert not page.evaluate("[...document.querySelectorAll('.prose pre')].some((e) => e.scrollWidth > e.clientWidth)")
+    table = page.locator(".cell_output .text_html.goes-on").first.element_handle()
+    assert table.evaluate("table => table.tabIndex") == 0
+    table.evaluate("table => (table.scrollLeft = table.scrollWidth)")
+    page.wait_for_function("table => !table.classList.contains('goes-on')", arg=table)
+    assert not visit.problems
+
+
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_the_first_figure_plays_before_plotly_is_there(browser, origin, motion):
     """A slow machine reads plotly for seconds. Its reader sees a moving figure before, or a still one if asked for."""
