@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from topiclens import checks, interventions, text
-from topiclens.claims import train_embeddings
+from topiclens.claims import ring_of_topics, train_embeddings
 from topiclens.deeper import DeeperTransformer, word_effects
 from topiclens.documents import (
     Dirichlet,
@@ -40,6 +40,7 @@ from topiclens.measures import (
     cosine_auc,
     half_time,
     map_counts,
+    topic_coordinates,
     vector_means,
 )
 from topiclens.model import TopicTransformer
@@ -131,6 +132,8 @@ CASES = {
     "one checkpoint": (lambda: checkpoint_steps(10, 1), "count = 1 .* at least 2"),
     "no history": (lambda: History.load("/nonexistent/run"), "/nonexistent/run"),
     "matrix that does not fit": (lambda: block_means(np.eye(3), ORDER), r"shape \(3, 3\).*\(4, 4\)"),
+    "topics without own words": (lambda: topic_coordinates(np.eye(2), np.full((2, 2), 0.5)), "topic 0 has no word of its own"),
+    "shared words of weight 0": (lambda: ring_of_topics(0), "weight = 0 .* positive"),
     "negative topics": (lambda: block_means(EYE, np.array([0, 0, 1, -1])), "whole numbers from 0"),
     "attention that does not fit": (lambda: attention_by_relation(EYE, MASKED, ORDER), r"\(4, 4\).*\(1, 3, 3\)"),
     "attention not summing to 1": (lambda: attention_by_relation(np.ones((1, 3, 3)), MASKED, ORDER), "sums to 3; it must be 1"),

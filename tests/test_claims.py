@@ -65,3 +65,12 @@ def test_layers_that_have_only_learned_topics_fail_the_claims_about_the_code():
     early = [claims.train_code(seed=0, steps=150, progress=False)]
     assert not claims.third_stage(early, early).holds
     assert not claims.swap_carriers(early).holds
+
+
+def test_words_of_half_the_frequency_are_not_at_the_sum():
+    """The claim can tell the sum from the midpoint, even early in training."""
+    runs = {weight: [claims.train_shared_words(weight, steps=200, progress=False)] for weight in (1.0, 0.5)}
+    claim = claims.shared_words({1.0: runs[0.5], 0.5: runs[1.0]})
+    for name, numbers in claim.measured.items():
+        low, high = claim.expected[name]
+        assert all(low <= x <= high for x in numbers) == ("trained" not in name)

@@ -24,6 +24,7 @@ from topiclens.measures import (
     gram,
     half_time,
     map_counts,
+    topic_coordinates,
     vector_means,
     word_attention,
 )
@@ -302,3 +303,12 @@ def test_all_pairs_of_5000_words_with_20_shuffles_are_fast_and_small():
     assert abs(areas - 0.5).max() < 0.01
     assert peak < 1e9
     assert seconds < 5
+
+
+def test_coordinates_along_topics_are_those_that_the_embeddings_were_made_from():
+    own = np.repeat(np.eye(5), 2, axis=1)  # two words of each topic alone
+    shared = np.array([[1.5, 0], [0.5, 1], [0, 1], [0, 0], [0, 0]])
+    made = np.hstack([own, shared])
+    topics = np.random.default_rng(0).normal(size=(7, 5))
+    E = (topics - topics.mean(1, keepdims=True)) @ made
+    assert np.allclose(topic_coordinates(E.T @ E, made / made.sum(1, keepdims=True)), made)

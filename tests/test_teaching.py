@@ -1,8 +1,9 @@
-"""The page for lecturers repeats numbers of the chapters; a chapter must still state them."""
+"""Pages beside the chapters repeat numbers of the chapters; a chapter must still state them."""
 
 import re
 
 import nbformat
+import pytest
 
 
 def texts(notebook):
@@ -12,10 +13,11 @@ def texts(notebook):
             yield output.get("text", "") or output.get("data", {}).get("text/plain", "")
 
 
-def test_numbers_are_those_of_the_chapters(pytestconfig):
+@pytest.mark.parametrize(("page", "least"), [("teaching.md", 30), ("new-results.md", 4)])
+def test_numbers_are_those_of_the_chapters(page, least, pytestconfig):
     book = pytestconfig.rootpath / "book"
     chapters = [nbformat.read(path, as_version=4) for path in book.glob("[0-9]*.ipynb")]
     stated = "\n".join(text for chapter in chapters for text in texts(chapter))
-    numbers = re.findall(r"\d*\.\d{2,}", (book / "teaching.md").read_text(encoding="utf-8"))
-    assert len(numbers) > 30
+    numbers = re.findall(r"\d*\.\d{2,}", (book / page).read_text(encoding="utf-8"))
+    assert len(numbers) > least
     assert [number for number in numbers if number not in stated] == []

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .checks import check_choice
-from .documents import FIRST_WORD, Masking, TopicModel, count_words, mask_documents
+from .checks import check_choice, check_positive
+from .documents import FIRST_WORD, Masking, TauOfT, TopicModel, count_words, mask_documents
 from .grid import prepare
 from .interventions import permutation_within_topics, swap_columns
 from .measures import (
@@ -29,6 +29,7 @@ from .measures import (
     favourite_keys,
     gram,
     half_time,
+    topic_coordinates,
     vector_means,
 )
 from .model import TopicTransformer
@@ -424,6 +425,62 @@ def shuffle_values(hidden: list[History] | None = None) -> Claim:
     )
 
 
+def ring_of_topics(weight: float) -> TopicModel:
+    """Eight topics in a ring, two a document, each with six words of its own and two that it shares with the next.
+
+    Args:
+        weight: how frequent a shared word is in each of its two topics, relative to a word of one topic.
+    """
+    check_positive("weight", weight)
+    home, place = np.divmod(np.arange(64), 8)
+    topic, shared = np.arange(8)[:, None], place >= 6
+    table = (home == topic) + 1.0 * (shared & ((home + 1) % 8 == topic))
+    table[:, shared] *= weight
+    return TopicModel(8, topic_word=table / table.sum(1, keepdims=True), mixture=TauOfT(2))
+
+
+def train_shared_words(weight: float, **settings) -> History:
+    """Embeddings alone on `ring_of_topics(weight)` (N = 128).
+
+    Args:
+        settings: as in `train_embeddings`.
+    """
+    measured = {"topics": ring_of_topics(weight), "steps": 800, "lr": 0.005, "batch_size": 32}
+    return train_embeddings("squared", **(measured | settings))
+
+
+def shared_words(histories: dict[float, list[History]] | None = None) -> Claim:
+    """A word of two topics sits at their sum, or half as frequent at the midpoint, in long documents (ours).
+
+    Args:
+        histories: weight → runs of `train_shared_words(weight)`, one for each seed, for the weights 1 and 0.5.
+    """
+    histories = histories or {w: [train_shared_words(w, seed=seed) for seed in SEEDS] for w in (1.0, 0.5)}
+    measured, expected = {}, {}
+    for weight, name in ((1.0, "as frequent as others"), (0.5, "half as frequent")):
+        topics = ring_of_topics(weight)
+        used = topics.topic_word > 0
+        on_own = used & (used.sum(0) == 2)  # shared words along their own topics
+        grams = [gram_optimum(topics, Masking(), infinite=True), gram_optimum(topics, Masking())]
+        grams += [gram(history.final("W_E")) for history in histories[weight]]
+        long, short, *trained = (topic_coordinates(between_words(g), topics.topic_word)[on_own] for g in grams)
+        measured |= {
+            f"{name}: coordinates in long documents, least and most": [float(long.min()), float(long.max())],
+            f"{name}: trained, mean over the optimum for 128 words": [float(t.mean() / short.mean()) for t in trained],
+        }
+        expected |= {
+            f"{name}: coordinates in long documents, least and most": (weight - 1e-6, weight + 1e-6),
+            f"{name}: trained, mean over the optimum for 128 words": (0.93, 1.07),
+        }
+    return Claim(
+        "shared-words",
+        "the embedding of a word of two topics is the sum of theirs if it is as frequent in both as their own words, "
+        "the midpoint if half as frequent; training finds the exact place for documents of 128 words",
+        measured,
+        expected,
+    )
+
+
 def word_counts() -> Claim:
     """Attention over word counts is attention over positions (paper, section on the shortcut)."""
     topics, masking = TopicModel(length=(20, 60)), Masking()
@@ -608,6 +665,7 @@ ALL: dict[str, Callable[..., Claim]] = {
     "third-stage": third_stage,
     "swap-carriers": swap_carriers,
     "shuffle-values": shuffle_values,
+    "shared-words": shared_words,
     "real-text": real_text,
     "word-counts": word_counts,
     "bayes-line": bayes_line,

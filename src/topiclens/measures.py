@@ -74,6 +74,29 @@ def block_means(matrix: np.ndarray, word_topics: np.ndarray) -> Relations:
     return Relations(*_means(sums.T, pairs).T)
 
 
+def topic_coordinates(gram: np.ndarray, topic_word: np.ndarray) -> np.ndarray:
+    """(T, V): each word's embedding as a combination of the topics' own words (means of those of one topic only).
+
+    The topics' means sum to about 0, so one number may be added to all coordinates of a word; the one chosen makes
+    their median 0.
+
+    Args:
+        gram: (V, V) inner products between words.
+        topic_word: (T, V) p(word | topic).
+
+    Raises:
+        ValueError: a topic without a word of its own.
+    """
+    used = topic_word > 0
+    own = used.sum(0) == 1
+    if not used[:, own].any(1).all():
+        raise ValueError(f"topic {used[:, own].any(1).argmin()} has no word of its own: its place is not known")
+    means = used[:, own] / used[:, own].sum(1, keepdims=True)
+    between = means @ gram[np.ix_(own, own)] @ means.T
+    found = np.linalg.lstsq(between, means @ gram[own], rcond=1e-6)[0]
+    return found - np.median(found, axis=0)
+
+
 def attention_scores(W_K: np.ndarray, W_Q: np.ndarray) -> np.ndarray:
     """(..., d, d) scores before the softmax for one-hot embeddings, rows = query, columns = key: W_Qᵀ W_K / √d_a."""
     W_K, W_Q = np.asarray(W_K, float), np.asarray(W_Q, float)
