@@ -646,10 +646,11 @@ def document_figure(
         f"{title}: {D} documents of up to {N} words in reading order, each word shaded by the attention that the "
         f"chosen query gives it, from 0 to {top:.3g}. Menus choose the document and the query."
     )
-    _finish(figure, title, "shade: attention from the chosen query · ?: [MASK]", alt, 150 + 34 * lines, click=True)
+    note, narrow = "shade: attention from the chosen query · ?: [MASK]", {"coloraxis.showscale": False}
+    _finish(figure, title, note, alt, 150 + 34 * lines, click=True, narrow=narrow)
     figure.update_layout(
         updatemenus=[menu | place for menu in (chooser, *menus)],
-        margin={"t": 120},
+        margin={"t": 120, "l": 10},
         coloraxis={"colorscale": FROM_ZERO, "cmin": 0, "cmax": top, "colorbar": {"thickness": 10}},
     )
     return figure
