@@ -474,7 +474,7 @@ def shared_words(histories: dict[float, list[History]] | None = None) -> Claim:
         }
     return Claim(
         "shared-words",
-        "the embedding of a word of two topics is the sum of theirs if it is as frequent in both as their own words, "
+        "in long documents a word of two topics sits at their sum if it is as frequent in both as their own words, at "
         "the midpoint if half as frequent; training finds the exact place for documents of 128 words",
         measured,
         expected,
