@@ -61,6 +61,16 @@ def test_shapes():
     assert (attention[..., ~MASKED.present[0]][:, 0] == 0).all()
 
 
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("see_selected", [True, False])
+def test_logits_are_read_from_the_stream_at_the_selected_positions(causal, see_selected):
+    model = DeeperTransformer(
+        12, dim=5, **ALL_ON, positions=9, causal=causal, see_selected=see_selected, init_scale=1.0
+    )
+    stream = model.run(MASKED)[0][torch.as_tensor(MASKED.selected)]
+    assert torch.allclose(model(MASKED), stream @ model.W_E + model.b, atol=1e-4)
+
+
 def test_one_head_is_the_sum_of_two_halves():
     """Two heads with equal scores and W_V/2 each are one head with W_V."""
     one, two = DeeperTransformer(12, dim=5, init_scale=1.0), DeeperTransformer(12, dim=5, heads=2)

@@ -102,11 +102,12 @@ class DeeperTransformer(nn.Module):
 
     def forward(self, masked: MaskedDocuments) -> Tensor:
         """(Q, V+1) logits at the selected positions, in row-major order."""
-        # The last layer is read there only: P positions of each document are enough, its selected ones first.
-        most = masked.selected.sum(1).max()
-        asked = np.argsort(~masked.selected, axis=1, kind="stable")[:, :most]  # (D, P)
+        selected, asked = masked.selected, None
+        if not selected.all():
+            # The last layer is read there only: P positions of each document are enough, its selected ones first.
+            asked = np.argsort(~selected, axis=1, kind="stable")[:, : selected.sum(1).max()]  # (D, P)
+            selected = np.take_along_axis(selected, asked, axis=1)
         stream, _ = self._run(masked, asked)
-        selected = np.take_along_axis(masked.selected, asked, axis=1)
         return stream[torch.as_tensor(selected, device=stream.device)] @ self.W_E + self.b
 
     def _run(self, masked, asked=None):
