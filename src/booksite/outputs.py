@@ -61,7 +61,11 @@ def store_outputs(path: Path) -> None:
     """Run the notebook at `path` in its folder and write it back. When it fails, the file stays as it was."""
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(
-        notebook, timeout=CELL_TIMEOUT, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        coalesce_streams=True,  # in how many pieces print arrives is chance
+        resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     strip(notebook)
     tag_solutions(notebook)

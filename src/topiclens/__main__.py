@@ -1,4 +1,5 @@
-"""`python -m topiclens claims`: measure the book's claims; exit status 1 if one fails. See `--help`."""
+"""`python -m topiclens claims`: measure the book's claims; exit status 1 if one fails, or if the one that was asked for
+cannot be measured. See `--help`."""
 
 import argparse
 import json
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"[{name}] {results[-1]}", flush=True)
     if options.json:
         print(json.dumps([result.as_dict() for result in results], indent=2, ensure_ascii=False))
-    return 0 if all(result.holds for result in results) else 1
+    return 0 if results and all(result.holds for result in results) else 1
 
 
 if __name__ == "__main__":
