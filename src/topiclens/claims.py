@@ -457,21 +457,18 @@ def shared_words(histories: dict[float, list[History]] | None = None) -> Claim:
     """
     histories = histories or {w: [train_shared_words(w, seed=seed) for seed in SEEDS] for w in (1.0, 0.5)}
     measured, expected = {}, {}
-    for weight, name in ((1.0, "as frequent as others"), (0.5, "half as frequent")):
+    for weight, place in ((1.0, "sum"), (0.5, "midpoint")):
         topics = ring_of_topics(weight)
         used = topics.topic_word > 0
-        on_own = used & (used.sum(0) == 2)  # shared words along their own topics
+        shared = used.sum(0) == 2
         grams = [gram_optimum(topics, Masking(), infinite=True), gram_optimum(topics, Masking())]
         grams += [gram(history.final("W_E")) for history in histories[weight]]
-        long, short, *trained = (topic_coordinates(between_words(g), topics.topic_word)[on_own] for g in grams)
-        measured |= {
-            f"{name}: coordinates in long documents, least and most": [float(long.min()), float(long.max())],
-            f"{name}: trained, mean over the optimum for 128 words": [float(t.mean() / short.mean()) for t in trained],
-        }
-        expected |= {
-            f"{name}: coordinates in long documents, least and most": (weight - 1e-6, weight + 1e-6),
-            f"{name}: trained, mean over the optimum for 128 words": (0.93, 1.07),
-        }
+        long, short, *trained = (topic_coordinates(between_words(g), topics.topic_word)[:, shared] for g in grams)
+        own = used[:, shared]  # the shared words' own two topics
+        off = f"{place}: largest distance from it in long documents"
+        over = f"{place}: trained coordinates over the optimum for 128 words, mean"
+        measured[off], expected[off] = [float(abs(long - weight * own).max())], (0, 1e-6)
+        measured[over], expected[over] = [float(t[own].mean() / short[own].mean()) for t in trained], (0.93, 1.07)
     return Claim(
         "shared-words",
         "in long documents a word of two topics sits at their sum if it is as frequent in both as their own words, at "
