@@ -88,7 +88,7 @@ def test_each_exercise_has_two_hints(chapter):
 
 def test_each_exercise_says_how_hard_and_how_long_it_is(chapter):
     titles = re.findall(r"```\{exercise\} (.+)", "\n".join(markdown(chapter)))
-    assert all(re.search(r"\((★☆☆|★★☆|★★★), \d+ minutes( or more)?\)$", title) for title in titles)
+    assert all(re.search(r" · (★☆☆|★★☆|★★★), \d+ minutes( or more)?$", title) for title in titles)
 
 
 def test_a_chapter_opens_with_goals_minutes_and_what_it_needs(chapter):
