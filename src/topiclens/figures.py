@@ -55,7 +55,7 @@ def matrix_figure(
     _topic_axes(figure, word_topics, rows, columns, names)
     means = _means_text(matrix[0], word_topics, limit)
     alt = f"{title}: {len(word_topics)} × {len(word_topics)} words in topic order. Means: {means}."
-    _finish(figure, title, _two_lines(means), alt, SQUARE, narrow={"height": SQUARE_ON_PHONE})
+    finish(figure, title, _two_lines(means), alt, SQUARE, narrow={"height": SQUARE_ON_PHONE})
     figure.update_layout(width=SQUARE)
     return figure
 
@@ -100,8 +100,8 @@ def slider_figure(
         f"Means of the topic blocks at {labels[0]}: {means[0]}; at {labels[-1]}: {means[-1]}."
     )
     narrow = {"height": SQUARE_ON_PHONE + SLIDER}
-    _finish(figure, title, _two_lines(means[-1]), alt, SQUARE + SLIDER, narrow=narrow, plays=plays)
-    _add_slider(figure, labels, f"{slider} ")
+    finish(figure, title, _two_lines(means[-1]), alt, SQUARE + SLIDER, narrow=narrow, plays=plays)
+    add_slider(figure, labels, f"{slider} ")
     figure.update_layout(width=SQUARE)
     return figure
 
@@ -139,8 +139,8 @@ def slider_table_figure(
         f"{title}: {rows} by {columns}, {stack.shape[1]} × {stack.shape[2]}, with a slider over {slider} from "
         f"{labels[0]} to {labels[-1]}. Colours span {-limit if signed else 0:g} to {limit:g}."
     )
-    _finish(figure, title, None, alt, 420 + SLIDER)
-    _add_slider(figure, labels, f"{slider} ")
+    finish(figure, title, None, alt, 420 + SLIDER)
+    add_slider(figure, labels, f"{slider} ")
     return figure
 
 
@@ -171,7 +171,7 @@ def compare_figure(learned: np.ndarray, theory: np.ndarray, word_topics: np.ndar
         top = 1 - 0.37 * k
         stacked |= {f"xaxis{axis}.domain": [0, 1], f"yaxis{axis}.domain": [top - 0.26, top]}
         stacked |= {f"annotations[{k}].x": 0.5, f"annotations[{k}].y": top, f"yaxis{axis}.showticklabels": True}
-    _finish(figure, title, None, alt + ".", 420, narrow=stacked)
+    finish(figure, title, None, alt + ".", 420, narrow=stacked)
     figure.update_layout(
         margin={"t": 125},
         coloraxis={"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": {"thickness": 10}},
@@ -238,7 +238,7 @@ def block_panels_figure(settings: dict[str, dict[str, np.ndarray]], *, title: st
         f"{title}: small pictures of {', '.join(names)}, side by side for each of {len(settings)} settings: "
         f"{', '.join(settings)}. The table beside it holds their numbers."
     )
-    _finish(figure, title, None, alt, height + 50, narrow=narrow)
+    finish(figure, title, None, alt, height + 50, narrow=narrow)
     figure.update_layout(
         annotations=labels,
         width=690,
@@ -345,8 +345,8 @@ def carrier_figure(
         f"{title}, with a slider from {labels[0]} to {labels[-1]}: a circle for the favourite key of each of {V} query "
         f"words, and a cross for the largest output. At {labels[0]}, {first}; at {labels[-1]}, {last}."
     )
-    _finish(figure, title, texts[-1], alt, SQUARE + SLIDER + 40, narrow={"height": SQUARE_ON_PHONE + SLIDER + 60})
-    _add_slider(figure, labels, "step ")
+    finish(figure, title, texts[-1], alt, SQUARE + SLIDER + 40, narrow={"height": SQUARE_ON_PHONE + SLIDER + 60})
+    add_slider(figure, labels, "step ")
     # in the row of the slider's buttons, where it hides nothing on a phone
     place = {"x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "pad": {"t": 142}, "direction": "up"}
     figure.layout.updatemenus = (*figure.layout.updatemenus, {"buttons": menu, **place})
@@ -390,7 +390,7 @@ def curves_figure(
         notes.append(f"the line “{name}” is at {y:.3g}")
     figure.update_xaxes(title={"text": x_title, "standoff": 5}, type="log" if log_x else "linear", automargin=True)
     figure.update_yaxes(title=y_title, automargin=True)
-    _finish(figure, title, None, f"{title}. {y_title} against {x_title}: " + "; ".join(notes) + ".", 420)
+    finish(figure, title, None, f"{title}. {y_title} against {x_title}: " + "; ".join(notes) + ".", 420)
     figure.update_layout(legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}, hovermode="x unified")
     return figure
 
@@ -432,7 +432,7 @@ def slider_curves_figure(
     figure.layout.meta["alt"] += f" A slider goes over {slider} {labels[0]} to {labels[-1]}; it is at {opening}."
     rows = 20 * len(figure.data)  # a phone has the legend's entries below each other, under the title
     figure.layout.meta["narrow"] = {"height": 340 + SLIDER + rows, "margin.t": 60 + rows}
-    _add_slider(figure, labels, f"{slider} ", labels.index(opening))
+    add_slider(figure, labels, f"{slider} ", labels.index(opening))
     figure.update_layout(height=380 + SLIDER, legend={"y": 1.0, "yanchor": "bottom"}, margin={"t": 110})
     return figure
 
@@ -458,7 +458,7 @@ def panels_figure(
     figure.update_xaxes(title={"text": x_title, "standoff": 4}, row=rows)
     alt = f"{title}: {y_title} against {x_title} in {len(panels)} panels, {'; '.join(panels)}. "
     alt += f"In each: {', '.join(next(iter(panels.values())))}."
-    _finish(figure, title, None, alt, 140 + 195 * rows)
+    finish(figure, title, None, alt, 140 + 195 * rows)
     figure.update_layout(
         margin={"t": 110, "b": 90}, legend={"orientation": "h", "x": 0, "y": -0.2 / rows, "yanchor": "top"}
     )
@@ -540,8 +540,8 @@ def stages_figure(
         f"{title}: {' and '.join(matrices)}, {len(word_topics)} × {len(word_topics)} words in topic order, above "
         f"curves of {', '.join(curves)}, with a slider. At {labels[0]} {texts[0]}; at {labels[-1]} {texts[-1]}."
     )
-    _finish(figure, title, _two_lines(texts[-1]), alt, 860, narrow=narrow)
-    _add_slider(figure, labels, "step ")
+    finish(figure, title, _two_lines(texts[-1]), alt, 860, narrow=narrow)
+    add_slider(figure, labels, "step ")
     figure.update_layout(
         margin={"r": 50, "t": 110}, legend={"orientation": "h", "x": 0, "y": 0.32, "yanchor": "bottom"}
     )
@@ -647,7 +647,7 @@ def document_figure(
         f"chosen query gives it, from 0 to {top:.3g}. Menus choose the document and the query."
     )
     note, narrow = "shade: attention from the chosen query · ?: [MASK]", {"coloraxis.showscale": False}
-    _finish(figure, title, note, alt, 150 + 34 * lines, click=True, narrow=narrow)
+    finish(figure, title, note, alt, 150 + 34 * lines, click=True, narrow=narrow)
     figure.update_layout(
         updatemenus=[menu | place for menu in (chooser, *menus)],
         margin={"t": 120, "l": 10},
@@ -783,7 +783,7 @@ def _two_lines(text):
     return "<br>".join(text.rsplit(" · ", 1))
 
 
-def _add_slider(figure, labels, prefix, active=-1):
+def add_slider(figure, labels, prefix, active=-1):
     """A slider over the frames and buttons that play them; the figure opens on one of them."""
     still = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
     playing = {"frame": {"duration": 250, "redraw": True}, "transition": {"duration": 0}}
@@ -818,7 +818,7 @@ def _add_slider(figure, labels, prefix, active=-1):
     )
 
 
-def _finish(figure, title, subtitle, alt, height, **meta):
+def finish(figure, title, subtitle, alt, height, **meta):
     """What all figures share.
 
     `layout.meta` speaks to the page: "alt" is what a screen reader says, "narrow" what changes in the layout on a

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from .figures import COLOURS, FROM_ZERO, LINE, SIGNED, SLIDER, _add_slider, _finish
+from .figures import COLOURS, FROM_ZERO, LINE, SIGNED, SLIDER, add_slider, finish
 from .measures import cosine_auc, cosine_counts, vector_means
 
 SHADES = "Blues"  # light where there is nothing: words stay readable
@@ -63,8 +63,8 @@ def threshold_figure(
         f"{title}: two histograms, of same-topic and of different-topic pairs, with a slider over the least share "
         f"of a word from {labels[0]} to {labels[-1]}. At {labels[0]}: {plain[0]}; at {labels[-1]}: {plain[-1]}."
     )
-    _finish(figure, title, notes[0], alt, 420 + SLIDER)
-    _add_slider(figure, labels, "share at least ", 0)
+    finish(figure, title, notes[0], alt, 420 + SLIDER)
+    add_slider(figure, labels, "share at least ", 0)
     figure.update_layout(legend={"x": 1, "xanchor": "right", "y": 1}, margin={"t": 100})
     return figure
 
@@ -140,7 +140,7 @@ def heads_figure(
     )
     note = "above: attention to same topic / different topic<br>below: one document; rows = query, columns = key"
     narrow = {"coloraxis.showscale": False, "coloraxis2.showscale": False}
-    _finish(figure, title, note, alt, 880, click=True, narrow=narrow)
+    finish(figure, title, note, alt, 880, click=True, narrow=narrow)
     bar = {"thickness": 10, "yanchor": "top"}
     factors = {"tickvals": [-3, -2, -1, 0, 1, 2, 3], "ticktext": ["1/8", "1/4", "1/2", "1", "2", "4", "8"]}
     figure.update_layout(
@@ -275,7 +275,7 @@ def reader_figure(readings: list[Reading], topic_names: dict[int, str], *, title
     )
     height = 150 + 27 * most
     note = "shade: attention from the chosen word (thick frame)<br>thin frame: words of its topic"
-    _finish(figure, title, note, alt, height, click=True, narrow={"font.size": 10, "margin.l": 4, "margin.r": 4})
+    finish(figure, title, note, alt, height, click=True, narrow={"font.size": 10, "margin.l": 4, "margin.r": 4})
     figure.update_layout(
         updatemenus=[menu | place for menu in (chooser, *menus)],
         margin={"t": 140, "l": 10, "r": 10, "b": 10},
@@ -368,8 +368,8 @@ def topic_panel_figure(
         f"bar for how often the topic uses it over a bar for how often the corpus does. A slider moves λ from "
         f"{labels[0]} to {labels[-1]}. Topic {chosen[0] + 1} begins with {', '.join(first)}."
     )
-    _finish(figure, title, "blue: in this topic · grey: in the whole corpus", alt, 490 + SLIDER)
-    _add_slider(figure, labels, "λ = ")
+    finish(figure, title, "blue: in this topic · grey: in the whole corpus", alt, 490 + SLIDER)
+    add_slider(figure, labels, "λ = ")
     menu = {
         "buttons": [
             {
