@@ -124,6 +124,9 @@ CASES = {
     "negative decay": (lambda: run(weight_decay=-1.0), "weight_decay = -1.0 .* at least 0"),
     "late checkpoint": (lambda: run(checkpoints=[5]), r"checkpoints = \[5\] .* between 0 and 1"),
     "no checkpoint": (lambda: run(checkpoints=[]), "checkpoints = .* between 0 and 1"),
+    "half a checkpoint": (lambda: run(checkpoints=[0.5]), r"checkpoints = \[0.5\] must be whole numbers"),
+    "masking by a number": (lambda: run(masking=0.15), "masking = 0.15 must be a Masking"),
+    "next word of one": (lambda: train(DeeperTransformer(4, causal=True), TopicModel(2, 2, mixture=TauOfT(1), length=1), NextWord(), steps=1), "length = 1 must be at least 2"),
     "other vocabulary": (lambda: train(TopicTransformer(5), TOPICS, steps=1), "knows 5 words, the topic model has 4"),
     "all frozen": (
         lambda: train(TopicTransformer(4, embedding="one-hot", attention="uniform", value="identity", bias=False), TOPICS, steps=1),
@@ -162,6 +165,7 @@ CASES = {
         lambda: carrier_figure(np.ones((2, 4, 4)), np.ones((1, 4, 4)), [0, 1], ORDER, title="K"),
         "2 attention matrices and 1 of outputs",
     ),
+    "half time of NaN": (lambda: half_time([0, 1], [0.0, np.nan]), "values must be finite"),
     "half time of other steps": (lambda: half_time([0, 1], [0.0]), r"shape \(2,\) and values \(1,\)"),
     "value_blocks without topics": (lambda: value_blocks(0, 1, MASKING), "num_topics = 0"),
     "negative l2": (lambda: value_optimum(TOPICS, MASKING, l2=-1.0), "l2 = -1.0 .* at least 0"),
@@ -193,7 +197,7 @@ CASES = {
     "finite r, visible": (lambda: AttentionSetting(3, 2, 2, MASKING).optimal_ratio(9), "hidden selected positions only"),
     "finite r, no other word": (
         lambda: AttentionSetting(3, 2, 2, MASKING, see_selected=False).optimal_ratio(2),
-        "length = 2 must be at least 3",
+        "length = 2 .* at least 3",
     ),
     "finite values, overlapping topics": (
         lambda: finite_value_blocks(TopicModel(2, topic_word=np.full((2, 3), 1 / 3)), MASKING),
@@ -254,6 +258,7 @@ CASES = {
     "one topic": (lambda: text.fit_topics(CORPUS, 1), "num_topics = 1 .* at least 2"),
     "no sweeps": (lambda: text.fit_topics(CORPUS, 2, iterations=0), "iterations = 0 .* at least 1"),
     "unknown LDA": (lambda: text.fit_topics(CORPUS, 2, engine="gensim"), "engine = 'gensim' .* 'tomotopy'"),
+    "document out of range": (lambda: text.fit_topics(CORPUS, 2, without=[-1, 999]), r"\[-1, 999\]; documents have numbers from 0 to 2"),
     "no document left": (lambda: text.fit_topics(CORPUS, 2, without=[1, 2]), "1 documents are left"),
     "threshold above 1": (lambda: BY_HAND.labels(1.5), r"threshold = 1.5 .* \[0, 1\]"),
     "threshold that leaves one topic": (lambda: BY_HAND.labels(0.8), r"threshold = 0.8 leaves words of 1 topics.*lower one \(the largest share of a word is 0.82\)"),

@@ -4,6 +4,7 @@ import pytest
 from scipy.stats import t
 
 from answers import said
+from topiclens import TopicModel
 from topiclens.exercises import either_layer as check
 
 LOW = pd.DataFrame({"scores' log r": [0.0, 0.1, 0.9, 2.0, -0.1]})
@@ -49,6 +50,9 @@ def test_attention_that_moves(capsys):
     assert "names rate, which" in said(capsys, check.moves_attention, good | {"rate": 1})
     assert "above 1.5" in said(capsys, check.moves_attention, good | {"steps": 3})
     assert "must keep optimizer = 'sgd'" in said(capsys, check.moves_attention, good | {"optimizer": "adam"})
-    assert "1,500" in said(capsys, check.moves_attention, good | {"steps": 10_000})
+    for steps in (10_000, 0, "5"):
+        assert "between 1 and 1500" in said(capsys, check.moves_attention, good | {"steps": steps})
+    for other in ({"attention": "uniform"}, {"topics": TopicModel(5, 4)}):
+        assert "must train W_K and W_Q" in said(capsys, check.moves_attention, good | other | {"steps": 3})
     assert "not finite" in said(capsys, check.moves_attention, good | {"lr": 1e30})
     assert "must be a dict" in said(capsys, check.moves_attention, 3)

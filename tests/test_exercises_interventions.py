@@ -15,6 +15,8 @@ from topiclens.interventions import swap_columns
         (("a", "b", "c"), "nothing would have"),
         (("b", "a", "c"), "Follow a"),
         ((1, 2, 3), "letters among"),
+        (3, "three letters, not int"),
+        (..., "no answer yet"),
         ((..., ..., ...), "no answer yet"),
     ],
 )

@@ -19,6 +19,8 @@ CHOSEN = np.arange(100) // 10 * 10 + (np.arange(100) + 1) % 10
         ((3, 3), "Take one topic first"),
         ((..., ...), "no answer yet"),
         ((20, ...), "no answer yet"),
+        (..., "no answer yet"),
+        (3, "The shape is ()"),
         (("a", "b"), "array of numbers"),
     ],
 )

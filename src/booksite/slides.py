@@ -16,6 +16,7 @@ from sphinx.util.fileutil import copy_asset
 from booksite.figure_html import MIME, figure_html
 from booksite.outputs import CELL_TIMEOUT
 from booksite.serve import SITE
+from topiclens.files import whole_file
 
 NOTEBOOK = Path("book/slides.ipynb")
 REVEAL_PARTS = ("dist", "plugin/notes")
@@ -51,7 +52,8 @@ def main() -> int:
         reveal_url_prefix="_static/reveal",
     )
     html, _ = exporter.from_notebook_node(notebook)
-    (site / "slides.html").write_text(html, encoding="utf-8")
+    with whole_file(site / "slides.html") as temporary:
+        temporary.write_text(html, encoding="utf-8")
     print(f"slides: {site / 'slides.html'}; press S there for the speaker's notes")
     return 0
 

@@ -329,11 +329,13 @@ def half_time(steps: np.ndarray, values: np.ndarray) -> float:
         rises above 0.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not fit, or values that are not finite (topics of one word have no same-topic mean).
     """
     steps, values = np.asarray(steps, float), np.asarray(values, float)
     if steps.shape != values.shape or steps.ndim != 1 or not len(steps):
         raise ValueError(f"steps have shape {steps.shape} and values {values.shape}; both must be (K,), K ≥ 1")
+    if not np.isfinite(values).all():
+        raise ValueError("values must be finite numbers: a curve of NaN has no half time")
     half = values.max() / 2
     below = np.flatnonzero(values < half)
     if half <= 0 or (len(below) and below[-1] == len(values) - 1):

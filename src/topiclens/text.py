@@ -106,7 +106,7 @@ def count_words(texts: Iterable[str], encoder=None, *, min_documents: int = 10, 
         texts: D documents.
         encoder: keep only words that this `encoder.Encoder` has a token for.
         min_documents: a word must stand in that many documents,
-        max_share: and in no larger share of them.
+        max_share: and in no larger share of them (in a small corpus in `min_documents`, if that is more).
 
     Raises:
         ValueError: a single document, an empty one, or no word that is left.
@@ -244,7 +244,7 @@ def fit_topics(
         cache, progress: keep the result on disk; show a progress bar.
 
     Raises:
-        ValueError: more topics than words, or fewer than two documents left.
+        ValueError: more topics than words, documents in `without` that the corpus lacks, or fewer than two left.
     """
     check_int("num_topics", num_topics, 2)
     if num_topics > len(corpus.words):
@@ -253,7 +253,11 @@ def fit_topics(
     check_int("seed", seed, 0)
     engine = engine or ("tomotopy" if importlib.util.find_spec("tomotopy") else "scikit-learn")
     fit = {"tomotopy": _fit_tomotopy, "scikit-learn": _fit_sklearn}[check_choice("engine", engine, ENGINES)]
-    kept = np.setdiff1d(np.arange(corpus.counts.shape[0]), list(without))
+    documents = np.arange(corpus.counts.shape[0])
+    without = set(without)
+    if unknown := without.difference(documents.tolist()):
+        raise ValueError(f"without names {sorted(unknown)}; documents have numbers from 0 to {documents[-1]}")
+    kept = np.setdiff1d(documents, list(without))
     if len(kept) < 2:
         raise ValueError(f"{len(kept)} documents are left to fit topics on: leave fewer out")
     counts = corpus.counts[kept]

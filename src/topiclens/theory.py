@@ -349,8 +349,7 @@ class AttentionSetting:
             self._only_hidden("optimal_ratio for a length")
             if m.random_prob == 0:
                 raise ValueError("random_prob = 0 must be above 0: without random words the best r is infinite")
-            if length < 3:
-                raise ValueError(f"length = {length} must be at least 3: with one other word there is no choice")
+            check_int("length", length, 3)  # with one other word there is no choice
         elif m.keep_prob == 1:
             return np.inf
         elif not self.see_selected:

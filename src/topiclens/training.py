@@ -155,6 +155,8 @@ def train(
     check_positive("lr", lr)
     if not 0 <= weight_decay < math.inf:
         raise ValueError(f"weight_decay = {weight_decay} must be a finite number, at least 0")
+    if not isinstance(masking, Masking | NextWord):
+        raise ValueError(f"masking = {masking!r} must be a Masking or NextWord()")
     if topics.num_words != model.num_words:
         raise ValueError(f"the model knows {model.num_words} words, the topic model has {topics.num_words}")
     if isinstance(masking, NextWord) and not (model.causal and model.see_selected):
@@ -162,11 +164,14 @@ def train(
             f"next-word prediction needs causal = True and see_selected = True, not {model.causal} and "
             f"{model.see_selected}: the model would see the words that it should predict, or none"
         )
+    if isinstance(masking, NextWord) and topics.lengths[0] < 2:
+        raise ValueError(f"length = {topics.lengths[0]} must be at least 2: a single word has no next one")
     if not list(model.parameters()):
         raise ValueError("nothing to train: every matrix of the model is frozen")
     checkpoints = checkpoint_steps(steps) if checkpoints is None else np.unique(np.asarray(checkpoints))
-    if len(checkpoints) == 0 or checkpoints[0] < 0 or checkpoints[-1] > steps:
-        raise ValueError(f"checkpoints = {checkpoints} must be steps between 0 and {steps}")
+    whole = len(checkpoints) > 0 and np.issubdtype(checkpoints.dtype, np.integer)
+    if not whole or checkpoints[0] < 0 or checkpoints[-1] > steps:
+        raise ValueError(f"checkpoints = {checkpoints} must be whole numbers between 0 and {steps}")
 
     model.to(device)
     groups = [

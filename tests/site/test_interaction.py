@@ -75,6 +75,10 @@ def is_series(figure):
     return all(trace.get("type", "scatter") == "scatter" and "y" in trace for trace in figure["data"])
 
 
+def is_carrier(figure):
+    return [trace["name"] for trace in figure["data"]] == ["favourite key", "largest output"]
+
+
 def is_clickable(figure):
     return figure["layout"]["meta"].get("click") is True
 
@@ -307,6 +311,24 @@ def test_download_of_lines(visit, find_figure):
     for column, trace in enumerate(traces, 1):
         written = [float(row[column]) for row in rows if row[column]]
         assert written == pytest.approx([y for y in trace["y"] if y is not None], rel=1e-6)
+
+
+def test_download_of_points(visit, find_figure):
+    """Many query words have the same favourite key: each keeps its row."""
+    visit = visit()
+    name, number = find_figure(is_carrier)
+    visit.open(name)
+    figure = visit.figure(number)
+    rows = download_table(figure)
+    points = figure.evaluate("""
+        (figure) => figure.querySelector(".js-plotly-plot")._fullData
+            .filter(({ visible }) => visible === true).map(({ x, y }) => Array.from(y, (value, i) => [x[i], value]))
+    """)
+    for named in ("favourite key", "largest output"):
+        begin = rows.index([named]) + 2
+        written = [[float(x), float(y)] for x, y, _ in rows[begin : begin + 100]]
+        assert written in points
+        assert rows[begin][2].startswith("query 1 (topic 1)")
 
 
 def test_click_on_a_word_chooses_it(visit, find_figure):

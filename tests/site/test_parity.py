@@ -405,6 +405,16 @@ def test_attention_optimum(run, tau, see_selected):
         assert best == pytest.approx(setting.optimal_ratio(), rel=1e-5)
 
 
+@pytest.mark.parametrize("see_selected", [True, False], ids=["visible", "hidden"])
+def test_attention_optimum_at_the_ends(run, see_selected):
+    for kept in (1,) if see_selected else (1, 0.2):
+        masking = Masking(0.15, kept, 0)
+        assert AttentionSetting(10, 10, 4, masking, see_selected=see_selected).optimal_ratio() == np.inf
+        assert run("return optimalRatio(given)", settings_of(TOPICS, masking, seeSelected=see_selected)) == np.inf
+    hidden = settings_of(TOPICS, Masking(0.15, 0, 0), seeSelected=see_selected)
+    assert run("return optimalRatio(given)", hidden) is None
+
+
 def test_frozen_value_matrix(run):
     for see_selected in (True, False):
         settings = settings_of(TOPICS, MASKING, seeSelected=see_selected)

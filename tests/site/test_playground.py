@@ -465,7 +465,18 @@ def test_changed_setting_starts_anew(play):
 def test_picture(play):
     page = play(fragment="#preset=claim2&step=20")
     wait_for_step(page, 20)
+    # What is written into the picture is noted on its way.
+    page.evaluate("""() => {
+        window.written = [];
+        const { prototype } = CanvasRenderingContext2D;
+        const { fillText } = prototype;
+        prototype.fillText = function (text, ...at) {
+            window.written.push(text);
+            fillText.call(this, text, ...at);
+        };
+    }""")
     picture = download(page, "Picture (PNG)")
+    assert any(re.search(r"Colours −(\d[\d.]*) to \1$", text) for text in page.evaluate("window.written"))
     assert picture.suggested_filename == "values-step-20.png"
     with open(picture.path(), "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"

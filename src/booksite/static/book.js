@@ -102,17 +102,28 @@
         table.get(x)[n] = trace.y[i];
       });
     });
-    const header = [xTitle || "x", ...traces.map((trace) => trace.name)];
+    const header = [xTitle, ...traces.map((trace) => trace.name)];
     return [header, ...Array.from(table, ([x, values]) => [x, ...values])];
   }
 
-  /* What is shown now (a slider's present position), a block for each matrix and one for all lines or bars. */
+  function pointRows({ name, x, y, text, hovertext }, xTitle, yTitle) {
+    const words = [text, hovertext].find(Array.isArray) ?? [];
+    return [[name], [xTitle, yTitle, "point"], ...Array.from(y, (value, i) => [x[i], value, words[i]])];
+  }
+
+  /* What is shown now (a slider's present position): a block for each matrix, and one for all lines or bars; or one for
+     each trace where there are points at the same x, which have no row of their own in a common table. */
   function csv(gd) {
     const shown = gd._fullData.filter((trace) => trace.visible === true);
     const matrices = shown.filter((trace) => trace.type === "heatmap");
     const series = shown.filter((trace) => trace.y?.length && trace.type !== "heatmap");
     const blocks = matrices.map((trace) => (matrices.length > 1 ? [[trace.name]] : []).concat(heatmapRows(trace)));
-    if (series.length) blocks.push(seriesRows(series, gd._fullLayout.xaxis?.title?.text));
+    const title = (trace, letter) => gd._fullLayout[trace[`${letter}axis`].replace(letter, `${letter}axis`)].title?.text;
+    const xTitles = series.map((trace) => title(trace, "x"));
+    const xTitle = xTitles.find(Boolean) ?? "x"; // of panels above each other one has it
+    if (series.some(({ x, y }) => x && new Set(x).size < y.length)) {
+      blocks.push(...series.map((trace, n) => pointRows(trace, xTitles[n] || xTitle, title(trace, "y") || "y")));
+    } else if (series.length) blocks.push(seriesRows(series, xTitle));
     return blocks.map((rows) => rows.map((row) => Array.from(row, csvField).join(",") + "\r\n").join("")).join("\r\n");
   }
 

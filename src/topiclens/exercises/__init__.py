@@ -27,6 +27,11 @@ def exercise(check: Callable[..., str | None]) -> Callable[..., None]:
     return feedback
 
 
+def unfinished(answer):
+    """`...` if an answer of several parts still has a part to fill in, else the answer."""
+    return ... if isinstance(answer, tuple | list) and any(part is ... for part in answer) else answer
+
+
 class Unusable(Exception):
     """An answer that cannot be looked at any further; the message is the complaint."""
 

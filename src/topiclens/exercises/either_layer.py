@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import t
 
+from ..checks import check_int
 from ..documents import TopicModel
 from ..grid import train_grid
 from ..measures import attention_ratios, attention_scores, between_words
@@ -50,15 +51,16 @@ def moves_attention(answer):
     for name, value in wanted.items():
         if answer.get(name) != value:
             return f"The setting must keep {name} = {value!r}."
-    steps = answer.get("steps", 0)
-    if steps > 1500:
-        return f"steps = {steps} are more than the 1,500 that this page has time for."
+    steps = answer.get("steps")
     try:
+        check_int("steps", steps, 1, 1500)  # no time for more on the chapter's page
         (run,) = train_grid([answer | {"checkpoints": [steps]}], jobs=1, progress=False)
     except ValueError as error:  # a misspelt name
         return f"{error}."
     if run.error:
         return run.error
+    if not {"W_K", "W_Q"} <= set(run.history.matrices) or run.history.final("W_K").shape[1] != 101:
+        return "The setting must train W_K and W_Q, for the chapter's 100 words."
     topics = TopicModel().word_topics
     scores = between_words(attention_scores(run.history.final("W_K"), run.history.final("W_Q")))
     r = float(np.median(attention_ratios(scores, topics)))

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from sklearn.metrics import adjusted_rand_score
 
+from ..checks import check_int, check_positive
 from ..deeper import DeeperTransformer
 from ..documents import Masking, PartnerTopics, TauOfT, TopicModel, mask_documents
 from ..measures import attention_by_words, between_words, cluster_words
@@ -48,10 +49,11 @@ def topics_in_attention(answer):
         return f"The answer must be a dict of switches, not {type(answer).__name__}."
     if answer.get("residual") is not True or answer.get("causal"):
         return "The residual stream must stay on, and the model must not be causal."
-    if answer.get("layers", 1) > 3 or answer.get("heads", 1) > 8:
-        return "At most 3 layers and 8 heads, please: this page has little time."
     topics, masking = TopicModel(8, 8, mixture=TauOfT(2), length=32), Masking()
     try:
+        check_int("layers", answer.get("layers", 1), 1, 3)  # no time for more on the chapter's page
+        check_int("heads", answer.get("heads", 1), 1, 8)
+        check_positive("init_scale", answer.get("init_scale", 0.1))
         model = DeeperTransformer(64, **({"dim": 32, "init_scale": 0.1} | answer))
         train(model, topics, masking, steps=300, lr=0.01, batch_size=16, progress=False)
     except (TypeError, ValueError, TrainingDiverged) as error:

@@ -216,7 +216,7 @@ export class Playground {
   link() {
     const extra = { preset: this.preset, view: this.view };
     if (this.shown?.step) extra.step = this.shown.step;
-    if (this.view === "document") Object.assign(extra, { document: this.document, query: this.query });
+    if (this.view === "document" && this.shown) Object.assign(extra, { document: this.shown.document, query: this.query });
     const { href } = location;
     return `${href.replace(/#.*/, "")}#${toFragment(this.settings, this.presetSettings(this.preset), extra)}`;
   }
@@ -395,7 +395,7 @@ export class Playground {
     this.means.textContent = grid.note;
     this.picture.show({ ...grid, summary: `${title}${axes}, step ${this.shown.step}. ${grid.note}` });
     const low = grid.signed ? `−${grid.limit}` : "0";
-    const key = `${low}|${grid.limit}`;
+    const key = `${low} to ${grid.limit}`;
     if (this.scale.dataset.key !== key) {
       this.scale.dataset.key = key;
       const bar = element("span", { className: "tl-bar", "aria-hidden": "true" });
@@ -600,7 +600,7 @@ export class Playground {
     context.font = `bold 18px ${fontFamily}`;
     context.fillText(`${this.heading.textContent}, step ${this.shown.step}`, 10, 26, size - 20);
     context.font = `14px ${fontFamily}`;
-    context.fillText(`${this.means.textContent}. Colours ${this.scale.textContent.replace("0", "0 to ")}`, 10, 50, size - 20);
+    context.fillText(`${this.means.textContent}. Colours ${this.scale.dataset.key}`, 10, 50, size - 20);
     context.translate(0, head);
     this.picture.drawOn(context, size, height);
     canvas.toBlob((blob) => save(`${this.view}-step-${this.shown.step}.png`, blob));

@@ -217,6 +217,7 @@ export function attentionLoss(settings, r) {
 export function optimalRatio(settings) {
   const { numTopics: T, tau, keepProb, randomProb, seeSelected } = settings;
   if ((keepProb === 0 && randomProb === 0) || (tau === 1 && !seeSelected)) return null;
+  if (keepProb === 1) return Infinity;
   if (!seeSelected) return randomProb > 0 ? 1 + (T * keepProb) / randomProb : Infinity;
   const golden = (Math.sqrt(5) - 1) / 2, at = (x) => attentionLoss(settings, Math.exp(x));
   let low = -20, high = 20;

@@ -41,6 +41,7 @@ export function serveTraining(scope) {
       losses: Float32Array.from(losses),
       matrices: trainer.matrices(),
       views,
+      document,
       attention: trainer.attention(document),
       carriers: trainer.carriers(),
     };
