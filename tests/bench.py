@@ -1,6 +1,6 @@
 """`make bench`: what the fast paths gain, as ratios within one run, on one core.
 
-Ratios say the same on a slow and on a fast machine; seconds do not, and no test reads them.
+Ratios say the same on a slow and on a fast machine; seconds do not.
 """
 
 import os

@@ -30,6 +30,13 @@ def check_positive(name: str, value: float) -> float:
     return float(value)
 
 
+def check_not_negative(name: str, value: float) -> float:
+    """Return `value` as a float if it is finite and not below 0."""
+    if not isinstance(value, numbers.Real) or not 0 <= value < float("inf"):
+        raise ValueError(f"{name} = {value!r} must be a finite number, at least 0")
+    return float(value)
+
+
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .checks import check_int
+from .checks import check_int, check_not_negative
 from .documents import FIRST_WORD, MASK, MaskedDocuments, check_words
 from .model import embed, masked_softmax
 
@@ -70,8 +70,7 @@ class DeeperTransformer(nn.Module):
         d_a = d if attention_dim is None else check_int("attention_dim", attention_dim, 1)
         L, H = check_int("layers", layers, 1), check_int("heads", heads, 1)
         check_int("positions", positions, 0)
-        if not 0 <= init_scale < math.inf:
-            raise ValueError(f"init_scale = {init_scale} must be a finite number, at least 0")
+        check_not_negative("init_scale", init_scale)
         self.num_words, self.causal, self.see_selected = num_words, causal, see_selected
         self.residual, self.layer_norm, self.mlp, self.positions = residual, layer_norm, mlp, positions
         generator = torch.Generator().manual_seed(seed)
@@ -118,8 +117,8 @@ class DeeperTransformer(nn.Module):
             if self.positions < N:
                 raise ValueError(f"documents of {N} words are too long for a model with {self.positions} positions")
             stream = stream + self.W_P[:, :N].T
-        visible = masked.present if self.see_selected else masked.present & ~masked.selected
-        visible = torch.as_tensor(visible, device=stream.device)[:, None].expand(D, N, N)  # rows = query
+        visible = torch.as_tensor(masked.visible(self.see_selected), device=stream.device)
+        visible = visible[:, None].expand(D, N, N)  # rows = query
         if self.causal:
             visible = visible & torch.ones(N, N, dtype=torch.bool, device=stream.device).tril()
         attention = []

@@ -179,6 +179,10 @@ class MaskedDocuments:
         """(D, N), True at the positions inside a document."""
         return self.words != PAD
 
+    def visible(self, see_selected: bool) -> np.ndarray:
+        """(D, N), True where a position may be attended to: all of them, or those that are not selected."""
+        return self.present if see_selected else self.present & ~self.selected
+
 
 @dataclass(frozen=True)
 class WordCounts:
@@ -350,7 +354,7 @@ def count_words(masked: MaskedDocuments, num_words: int, see_selected: bool) -> 
     Args:
         see_selected: whether selected positions may be attended to (as what they show).
     """
-    visible = masked.present if see_selected else masked.present & ~masked.selected
+    visible = masked.visible(see_selected)
     size = num_words + FIRST_WORD
     rows = np.arange(len(masked.words))[:, None] * size
     document_and_id = masked.shown + rows

@@ -69,7 +69,8 @@ def train_grid(
     `joblib.parallel_config(backend="dask")` the workers of a Dask cluster.
 
     Args:
-        folder: where each run's history is saved as soon as it ends; a later call with the same setting reads it.
+        folder: where each run's history is saved as soon as it ends; a later call with the same setting reads it (also
+            after the code has changed: then take an empty one).
         jobs: how many at a time; −1 for as many as there are processors or workers.
 
     Returns:

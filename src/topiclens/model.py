@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .checks import check_choice, check_int
+from .checks import check_choice, check_int, check_not_negative
 from .documents import FIRST_WORD, PAD, MaskedDocuments, WordCounts, count_words
 
 
@@ -68,8 +68,7 @@ class TopicTransformer(nn.Module):
         check_choice("embedding", embedding, ("learned", "one-hot"))
         check_choice("attention", attention, ("learned", "uniform"))
         check_choice("decoder", decoder, ("tied", "identity", "free"))
-        if not 0 <= init_scale < math.inf:
-            raise ValueError(f"init_scale = {init_scale} must be a finite number, at least 0")
+        check_not_negative("init_scale", init_scale)
         for switch in [f"embedding = {embedding!r}"] * (embedding == "one-hot") + [f"decoder = {decoder!r}"] * (
             decoder == "identity"
         ):
@@ -135,8 +134,7 @@ class TopicTransformer(nn.Module):
 
     def visible(self, masked: MaskedDocuments) -> Tensor:
         """(D, N), True where a position may be attended to."""
-        present = masked.present
-        return torch.as_tensor(present if self.see_selected else present & ~masked.selected, device=self.W_E.device)
+        return torch.as_tensor(masked.visible(self.see_selected), device=self.W_E.device)
 
     def attention(self, masked: MaskedDocuments) -> Tensor:
         """(D, N, N) attention, rows = query, columns = key; the definition, position by position.

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import binom
 
-from .checks import check_choice, check_int, check_positive
+from .checks import check_choice, check_int, check_not_negative, check_positive
 from .documents import FIRST_WORD, Dirichlet, Masking, PartnerTopics, TauOfT, TopicModel
 
 
@@ -157,8 +157,7 @@ def value_optimum(
     Raises:
         ValueError: l2 below 0.
     """
-    if not 0 <= l2 < np.inf:
-        raise ValueError(f"l2 = {l2} must be a finite number, at least 0")
+    check_not_negative("l2", l2)
     m = moments(topics, masking, see_selected=see_selected, infinite=infinite)
     if l2 == 0:
         return m.D @ np.linalg.pinv(m.C, rcond=1e-12, hermitian=True)

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from torch import Tensor
 from tqdm import tqdm
 
-from .checks import check_choice, check_int, check_positive
+from .checks import check_choice, check_int, check_not_negative, check_positive
 from .deeper import DeeperTransformer
 from .documents import Masking, NextWord, TopicModel, mask_documents
 from .files import whole_file
@@ -153,8 +153,7 @@ def train(
     check_choice("loss", loss, LOSSES)
     check_choice("optimizer", optimizer, OPTIMIZERS)
     check_positive("lr", lr)
-    if not 0 <= weight_decay < math.inf:
-        raise ValueError(f"weight_decay = {weight_decay} must be a finite number, at least 0")
+    check_not_negative("weight_decay", weight_decay)
     if not isinstance(masking, Masking | NextWord):
         raise ValueError(f"masking = {masking!r} must be a Masking or NextWord()")
     if topics.num_words != model.num_words:

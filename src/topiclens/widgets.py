@@ -142,7 +142,7 @@ class FigureView(anywidget.AnyWidget):
     """A plotly figure that can be replaced in place; drawn first when a browser shows it.
 
     Args:
-        opening: returns the figure to begin with.
+        opening: shows the figure to begin with.
     """
 
     _esm = Path(__file__).with_name("figure_view.js")

@@ -76,7 +76,7 @@ def is_series(figure):
 
 
 def is_carrier(figure):
-    return [trace["name"] for trace in figure["data"]] == ["favourite key", "largest output"]
+    return [trace.get("name") for trace in figure["data"]] == ["favourite key", "largest output"]
 
 
 def is_clickable(figure):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..documents import TopicModel
-from ..measures import between_words
+from ..measures import attention_ratios, between_words
 from ..model import TopicTransformer
 from . import array_complaint, exercise, number_complaint
 
@@ -91,10 +91,5 @@ def _softmax(scores, counts):
 
 
 def _ratios(scores):
-    """(V,) each query word's mean weight on words of its topic over that on others, from (V+1, V+1) scores."""
-    scores = between_words(scores)
-    weights = np.exp(scores - scores.max(1, keepdims=True))
-    topics = TopicModel().word_topics
-    same = topics[:, None] == topics
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.mean(weights, axis=1, where=same) / np.mean(weights, axis=1, where=~same)
+        return attention_ratios(between_words(scores), TopicModel().word_topics)

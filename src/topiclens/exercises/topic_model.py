@@ -4,7 +4,7 @@ import numpy as np
 
 from ..documents import FIRST_WORD, TopicModel
 from ..measures import block_means
-from . import exercise, number_complaint
+from . import array_complaint, exercise, number_complaint
 
 T, TAU, V = 10, 4, 100
 TOPICS = TopicModel(T, V // T)  # τ = 4, N = 128
@@ -29,20 +29,16 @@ def alpha_like_four_topics(answer) -> str | None:
 @exercise
 def pair_probabilities(answer) -> str | None:
     """E[p pᵀ], (V, V), estimated from 20,000 documents of 2 to 20 words."""
-    try:
-        value = np.asarray(answer, float)
-    except (TypeError, ValueError):
-        return f"The answer must be an array of numbers, not {type(answer).__name__}."
-    if value.shape != (V, V):
-        return f"The shape is {value.shape}; it must be {(V, V)}."
-    if not np.isfinite(value).all():
-        return "Some entries are not finite numbers."
+    truth = TOPICS.word_moments[1]
+    if complaint := array_complaint(answer, truth, np.inf, ""):
+        return complaint
+    value = np.asarray(answer, float)
     if not np.allclose(value, value.T, rtol=1e-6, atol=0):
         return "The matrix is not symmetric: words i and j meet as often as words j and i."
     if abs(value.sum()) < 0.1 * abs(value).sum():
         return "The entries sum to about 0, as those of M or R do: E[p pᵀ] itself is asked for, nothing taken off."
     found = block_means(value * V**2, TOPICS.word_topics)
-    truth = block_means(TOPICS.word_moments[1] * V**2, TOPICS.word_topics)
+    truth = block_means(truth * V**2, TOPICS.word_topics)
     off = {name: a / b for name, a, b in zip(found._fields, found, truth, strict=True)}
     if abs(off["same_topic"] - off["different_topic"]) > 0.03 * abs(off["different_topic"]):
         return (
