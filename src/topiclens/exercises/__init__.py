@@ -15,7 +15,8 @@ def exercise(check: Callable[..., str | None]) -> Callable[..., None]:
 
     @functools.wraps(check)
     def feedback(answer) -> None:
-        if answer is ...:
+        parts = answer if isinstance(answer, tuple | list) else [answer]
+        if any(part is ... for part in parts):
             print("… no answer yet: replace the dots and run the cell again.")
             return
         try:
@@ -25,11 +26,6 @@ def exercise(check: Callable[..., str | None]) -> Callable[..., None]:
         print(f"✗ Not yet. {complaint}" if complaint else "✓ Right.")
 
     return feedback
-
-
-def unfinished(answer):
-    """`...` if an answer of several parts still has a part to fill in, else the answer."""
-    return ... if isinstance(answer, tuple | list) and any(part is ... for part in answer) else answer
 
 
 class Unusable(Exception):

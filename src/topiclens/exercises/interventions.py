@@ -4,19 +4,15 @@ import numpy as np
 
 from ..interventions import permutation_within_topics, swap_columns
 from ..measures import attention_scores, between_words, composed_map
-from . import array_complaint, call, exercise, unfinished
+from . import array_complaint, call, exercise
 
 TOPIC_OF = np.arange(100) // 10
 NEXT = TOPIC_OF * 10 + (np.arange(100) + 1) % 10
 
 
-def ring(answer) -> None:
-    """The answers to a, b, c after a ring of three columns."""
-    _ring(unfinished(answer))
-
-
 @exercise
-def _ring(answer):
+def ring(answer):
+    """The answers to a, b, c after a ring of three columns."""
     if not isinstance(answer, tuple | list):
         return f"The answers are three letters, not {type(answer).__name__}."
     letters = tuple(str(letter).strip().lower() for letter in answer)

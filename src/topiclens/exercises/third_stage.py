@@ -5,16 +5,12 @@ import numpy as np
 from ..claims import code_of
 from ..measures import composed_map, copying_rate, favourite_keys
 from ..training import History
-from . import array_complaint, call, exercise, unfinished
-
-
-def chance(answer) -> None:
-    """(own carriers, two-cycles) of a random permutation within 20 topics of 5 words."""
-    check_chance(unfinished(answer))
+from . import array_complaint, call, exercise
 
 
 @exercise
-def check_chance(answer):
+def chance(answer):
+    """(own carriers, two-cycles) of a random permutation within 20 topics of 5 words."""
     complaint = array_complaint(answer, np.array([20.0, 10.0]), 1e-6, "Take one topic first, then all twenty.")
     if complaint is None or "Take one" not in complaint:
         return complaint
